@@ -1,0 +1,46 @@
+/**
+ * Time and chance as ports: the only places in `src` that touch timers, the process's clock or
+ * random numbers, so that tests and simulations can put their own in.
+ *
+ * @module
+ */
+
+import { randomBytes } from 'node:crypto'
+
+/** Cancels a timer that has not fired. */
+export type Cancel = () => void
+
+/** The process's own time. Decides how long *we* wait; never whether a lease or a record holds. */
+export interface Clock {
+  /** Milliseconds on a clock that never goes back; the zero is arbitrary. */
+  now(): number
+  /** Calls `callback` once after `ms` milliseconds. Does not keep the process alive. */
+  after(ms: number, callback: () => void): Cancel
+}
+
+/** Chance. */
+export interface Random {
+  /** A token of 128 random bits, 22 characters. */
+  token(): string
+  /** A number in [0, 1), for jitter. */
+  fraction(): number
+}
+
+/** Longer delays overflow the timer and would fire at once. */
+const DELAY_MS_MAX = 2_147_483_647
+
+/** The real time. */
+export const systemClock: Clock = {
+  now: () => performance.now(),
+  after(ms, callback) {
+    const timer = setTimeout(callback, Math.min(ms, DELAY_MS_MAX))
+    timer.unref?.()
+    return () => clearTimeout(timer)
+  },
+}
+
+/** Real chance. */
+export const systemRandom: Random = {
+  token: () => randomBytes(16).toString('base64url'),
+  fraction: () => randomBytes(4).readUInt32BE() / 0x1_0000_0000,
+}

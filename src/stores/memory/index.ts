@@ -1,0 +1,2 @@
+/** @module */
+export { type MemoryStoreOptions, memoryStore } from './store.ts'

@@ -1,0 +1,158 @@
+/**
+ * Records in the memory of one process: for tests, and as the model that other stores equal.
+ *
+ * It forgets everything when the process ends, so it protects against nothing but duplicates in
+ * flight. Every verb is `core/decide.ts` or `core/transition.ts` applied to a map.
+ *
+ * @module
+ */
+
+import { decide } from '../../core/decide.ts'
+import { isExpired, isFinished, type KeyRecord, statusOf } from '../../core/record.ts'
+import {
+  advanced,
+  claimed,
+  finished,
+  finishedBy,
+  holds,
+  renewed,
+  suspended,
+} from '../../core/transition.ts'
+import { type Clock, systemClock } from '../../engine/clock.ts'
+import type {
+  Advance,
+  Claim,
+  ClaimRequest,
+  ClaimResult,
+  Finish,
+  ListedRecord,
+  ListQuery,
+  RecordPage,
+  ReleaseMode,
+  Store,
+  StoreStats,
+  Unwatch,
+} from '../../engine/store.ts'
+import { granted, refused } from '../answer.ts'
+import { Watchers } from '../watchers.ts'
+
+/** Settings of {@link memoryStore}. */
+export interface MemoryStoreOptions {
+  /**
+   * The clock that leases and retention go by.
+   *
+   * @default the process's monotonic clock
+   */
+  readonly clock?: Pick<Clock, 'now'>
+}
+
+/** A store in this process's memory. */
+export function memoryStore(options: MemoryStoreOptions = {}): Store {
+  return new MemoryStore(options.clock ?? systemClock)
+}
+
+class MemoryStore implements Store {
+  readonly name = 'memory'
+  readonly #clock: Pick<Clock, 'now'>
+  readonly #records = new Map<string, KeyRecord>()
+  readonly #watchers = new Watchers()
+
+  constructor(clock: Pick<Clock, 'now'>) {
+    this.#clock = clock
+  }
+
+  async ready(): Promise<void> {}
+
+  async claim(request: ClaimRequest): Promise<ClaimResult> {
+    const now = this.#clock.now()
+    const record = this.#records.get(request.id)
+    const claimant = { ...request, fingerprints: request.fingerprintsAccepted }
+    const decision = decide(record, claimant, now)
+    if (!('fence' in decision)) return refused(decision.kind, record, now)
+
+    const next = claimed(record, { fresh: request, grant: decision, now })
+    this.#records.set(next.id, next)
+    return granted(decision, next)
+  }
+
+  async renew(claim: Claim, leaseMs: number): Promise<boolean> {
+    return this.#write(claim, (record, now) => renewed(record, leaseMs, now))
+  }
+
+  async advance(claim: Claim, step: Advance): Promise<boolean> {
+    return this.#write(claim, (record, now) => advanced(record, step, now))
+  }
+
+  async finish(claim: Claim, finish: Finish): Promise<boolean> {
+    if (finishedBy(this.#records.get(claim.id), claim)) return true
+    const written = this.#write(claim, (record, now) => finished(record, finish, now))
+    if (written) this.#watchers.wake(claim.id)
+    return written
+  }
+
+  async release(claim: Claim, mode: ReleaseMode): Promise<boolean> {
+    if (!holds(this.#records.get(claim.id), claim)) return false
+    if (mode === 'forget') this.#records.delete(claim.id)
+    else this.#write(claim, suspended)
+    this.#watchers.wake(claim.id)
+    return true
+  }
+
+  async find(id: string): Promise<ListedRecord | undefined> {
+    const record = this.#records.get(id)
+    return record && { record, status: statusOf(record, this.#clock.now()) }
+  }
+
+  async list({ status, caller, operation, limit, after }: ListQuery): Promise<RecordPage> {
+    const ids = [...this.#records.keys()].sort().filter((id) => after === undefined || id > after)
+    const page = ids.slice(0, limit)
+    const records = page
+      .flatMap((id) => this.#listed(id))
+      .filter((listed) => status === undefined || listed.status === status)
+      .filter(({ record }) => caller === undefined || record.caller === caller)
+      .filter(({ record }) => operation === undefined || record.operation === operation)
+    return { records, next: ids.length > limit ? (page.at(-1) ?? null) : null }
+  }
+
+  async sweep(limit: number): Promise<number> {
+    const now = this.#clock.now()
+    let swept = 0
+    for (const [id, record] of this.#records) {
+      if (swept === limit) break
+      if (!isFinished(record) || !isExpired(record, now)) continue
+      this.#records.delete(id)
+      swept++
+    }
+    return swept
+  }
+
+  async stats(): Promise<StoreStats> {
+    const stats = { running: 0, suspended: 0, unknown: 0 }
+    const now = this.#clock.now()
+    for (const record of this.#records.values()) {
+      const status = statusOf(record, now)
+      if (status === 'running' || status === 'suspended' || status === 'unknown') stats[status]++
+    }
+    return stats
+  }
+
+  async watch(id: string, wake: () => void): Promise<Unwatch> {
+    return this.#watchers.add(id, wake)
+  }
+
+  async close(): Promise<void> {
+    this.#records.clear()
+  }
+
+  #write(claim: Claim, move: (record: KeyRecord, now: number) => KeyRecord): boolean {
+    const record = this.#records.get(claim.id)
+    if (!holds(record, claim)) return false
+    this.#records.set(claim.id, move(record, this.#clock.now()))
+    return true
+  }
+
+  #listed(id: string): ListedRecord[] {
+    const record = this.#records.get(id)
+    return record === undefined ? [] : [{ record, status: statusOf(record, this.#clock.now()) }]
+  }
+}
