@@ -20,8 +20,30 @@ export interface ErrorEntry {
   readonly hint: string
 }
 
+/** A code of the table. */
+export type ErrorCode =
+  | 'idempotency-key-missing'
+  | 'idempotency-key-invalid'
+  | 'idempotency-key-expired'
+  | 'idempotency-key-reused'
+  | 'idempotency-in-progress'
+  | 'idempotency-outcome-unknown'
+  | 'idempotency-result-gone'
+  | 'idempotency-body-invalid'
+  | 'idempotency-body-too-large'
+  | 'idempotency-store-unavailable'
+  | 'idempotency-shutting-down'
+  | 'idempotency-conflict'
+  | 'reprise-options-invalid'
+  | 'reprise-lease-lost'
+  | 'reprise-schema-missing'
+  | 'reprise-schema-newer'
+  | 'reprise-store-unsafe'
+  | 'reprise-seal-broken'
+  | 'reprise-transactions-unsupported'
+
 /** Every error there is. */
-export const ERRORS = {
+export const ERRORS: Readonly<Record<ErrorCode, ErrorEntry>> = {
   'idempotency-key-missing': {
     status: 400,
     title: 'Idempotency key is missing',
@@ -136,10 +158,7 @@ export const ERRORS = {
     retryable: false,
     hint: 'Use the PostgreSQL or SQLite store for transaction mode.',
   },
-} as const satisfies Record<string, ErrorEntry>
-
-/** A code of the table. */
-export type ErrorCode = keyof typeof ERRORS
+}
 
 /** Where the pages of the codes are published, unless configured otherwise. */
 export const DOCS_URL = 'https://reprise.dev/errors'
@@ -166,7 +185,7 @@ export class RepriseError extends Error {
    * @param detail - what happened here; no key, body or secret belongs in it
    */
   constructor(code: ErrorCode, detail?: string, options?: ErrorOptions) {
-    const entry: ErrorEntry = ERRORS[code]
+    const entry = ERRORS[code]
     super(`${detail ?? entry.title}. ${entry.hint} (${docsUrlOf(code)})`, options)
     this.code = code
     this.status = entry.status
