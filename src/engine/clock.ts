@@ -14,7 +14,7 @@ export type Cancel = () => void
 export interface Clock {
   /** Milliseconds on a clock that never goes back; the zero is arbitrary. */
   now(): number
-  /** Calls `callback` once after `ms` milliseconds. Does not keep the process alive. */
+  /** Calls `callback` once after `ms` milliseconds, unless cancelled. */
   after(ms: number, callback: () => void): Cancel
 }
 
@@ -22,6 +22,8 @@ export interface Clock {
 export interface Random {
   /** A token of 128 random bits, 22 characters. */
   token(): string
+  /** That many random bytes, fit for a cipher. */
+  bytes(length: number): Uint8Array
   /** A number in [0, 1), for jitter. */
   fraction(): number
 }
@@ -34,7 +36,6 @@ export const systemClock: Clock = {
   now: () => performance.now(),
   after(ms, callback) {
     const timer = setTimeout(callback, Math.min(ms, DELAY_MS_MAX))
-    timer.unref?.()
     return () => clearTimeout(timer)
   },
 }
@@ -42,5 +43,6 @@ export const systemClock: Clock = {
 /** Real chance. */
 export const systemRandom: Random = {
   token: () => randomBytes(16).toString('base64url'),
+  bytes: (length) => randomBytes(length),
   fraction: () => randomBytes(4).readUInt32BE() / 0x1_0000_0000,
 }

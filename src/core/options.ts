@@ -1,0 +1,222 @@
+/**
+ * The options of a run: what each means, its default, and which combinations make no sense. Resolved
+ * and checked once, when they are given; a contradiction is refused then, with a sentence that says
+ * what to change.
+ *
+ * @module
+ */
+
+import { RepriseError } from './errors.ts'
+import { type ResponsePolicy, responsePolicies } from './policy.ts'
+import type { CapturedResponse, HeaderPolicy } from './response.ts'
+
+/** Keys for encrypting what is stored. Old keys stay in the ring for as long as records live. */
+export interface EncryptionKeys {
+  /** Id of the key that seals; every key of the ring opens. */
+  readonly current: string
+  /** 32 bytes each, by id of 1–64 characters. */
+  readonly keys: Readonly<Record<string, Uint8Array>>
+}
+
+/** What a `recover()` function is told about the request whose outcome is unknown. */
+export interface RecoverContext {
+  readonly caller: string
+  readonly operation: string
+  readonly key: string
+  /** Aborted when the lease is lost. */
+  readonly signal: AbortSignal
+}
+
+/**
+ * Looks at the world and says what became of a run that stopped half way: the answer, if it took
+ * effect; `'rerun'`, if it provably did not; `'refuse'`, if that can not be told.
+ */
+export type Recover = (context: RecoverContext) => Promise<CapturedResponse | 'rerun' | 'refuse'>
+
+/** Settings of runs; see {@link resolveRunOptions} for the defaults in one place. */
+export interface RunOptions {
+  /**
+   * How long a run keeps its key without a sign of life, in milliseconds. Renewed every third of it
+   * while the handler runs; after a crash a retry is held off for this long.
+   *
+   * @default 30000
+   */
+  readonly leaseMs?: number
+  /**
+   * How long an answer is kept, in milliseconds; or a function of the caller that says it.
+   *
+   * @default 86400000 (24 hours)
+   */
+  readonly retentionMs?: number | ((caller: string) => number)
+  /**
+   * What to do when an earlier run stopped and may have taken effect: `'refuse'` with a definite
+   * error, `'rerun'` the handler, or ask a function.
+   *
+   * @default 'refuse'
+   */
+  readonly afterCrash?: 'refuse' | 'rerun' | Recover
+  /**
+   * Whether the handler calls `markEffect()` before its first effect. A run that stops before that
+   * call is then known to have done nothing and is run again. Costs one store call per run.
+   *
+   * @default false
+   */
+  readonly marksEffect?: boolean
+  /**
+   * How long a duplicate waits for the running request to finish, in milliseconds; 0 answers "in
+   * progress" at once.
+   *
+   * @default 0
+   */
+  readonly waitMs?: number
+  /**
+   * Which answers are stored.
+   *
+   * @default responsePolicies.default
+   */
+  readonly policy?: ResponsePolicy
+  /**
+   * Which headers are stored with an answer.
+   *
+   * @default all but those that belong to one message, connection or client
+   */
+  readonly headers?: HeaderPolicy
+  /**
+   * A response body of more bytes is not kept: its replay has status and headers and says so.
+   *
+   * @default 1048576 (1 MiB)
+   */
+  readonly bodyBytesMax?: number
+  /**
+   * Stored content from this many bytes on is compressed; `false` never.
+   *
+   * @default 1024
+   */
+  readonly compressBytesMin?: number | false
+  /**
+   * Keys for AES-256-GCM encryption of stored input and response.
+   *
+   * @default none: stored in clear
+   */
+  readonly encryption?: EncryptionKeys
+  /**
+   * How long one call to the store may take, in milliseconds, before the store counts as down.
+   *
+   * @default 5000
+   */
+  readonly storeTimeoutMs?: number
+  /**
+   * How often a transaction is run before a serialization failure or deadlock is reported.
+   *
+   * @default 5
+   */
+  readonly transactionAttemptsMax?: number
+}
+
+/** Options with nothing left open. */
+export interface ResolvedRunOptions {
+  readonly leaseMs: number
+  readonly retentionMs: (caller: string) => number
+  readonly afterCrash: 'refuse' | 'rerun' | Recover
+  readonly marksEffect: boolean
+  readonly waitMs: number
+  readonly policy: ResponsePolicy
+  readonly headers: HeaderPolicy
+  readonly bodyBytesMax: number
+  readonly compressBytesMin: number | false
+  readonly encryption: EncryptionKeys | undefined
+  readonly storeTimeoutMs: number
+  readonly transactionAttemptsMax: number
+}
+
+const HOUR_MS = 3_600_000
+/** Beyond this a duration is a mistake in units, and sums with it may leave the safe integers. */
+const DURATION_MS_MAX = 10 * 366 * 24 * HOUR_MS
+/** A lease must outlive its renewal, a round trip and a garbage collection. */
+const LEASE_MS_MIN = 100
+
+/**
+ * Fills in the defaults and checks the result.
+ *
+ * @throws RepriseError `reprise-options-invalid`
+ */
+export function resolveRunOptions(options: RunOptions = {}): ResolvedRunOptions {
+  const retention = options.retentionMs ?? 24 * HOUR_MS
+  const leaseMs = duration('leaseMs', options.leaseMs ?? 30_000, LEASE_MS_MIN)
+  const resolved: ResolvedRunOptions = {
+    leaseMs,
+    retentionMs: retentionOf(retention, leaseMs),
+    afterCrash: options.afterCrash ?? 'refuse',
+    marksEffect: options.marksEffect ?? false,
+    waitMs: duration('waitMs', options.waitMs ?? 0, 0),
+    policy: options.policy ?? responsePolicies.default,
+    headers: options.headers ?? {},
+    bodyBytesMax: whole('bodyBytesMax', options.bodyBytesMax ?? 1_048_576, 0),
+    compressBytesMin: options.compressBytesMin ?? 1024,
+    encryption: options.encryption,
+    storeTimeoutMs: duration('storeTimeoutMs', options.storeTimeoutMs ?? 5000, 1),
+    transactionAttemptsMax: whole('transactionAttemptsMax', options.transactionAttemptsMax ?? 5, 1),
+  }
+  checkAfterCrash(resolved)
+  checkEncryption(resolved.encryption)
+  if (resolved.compressBytesMin !== false) whole('compressBytesMin', resolved.compressBytesMin, 0)
+  if (typeof resolved.policy !== 'function') throw invalid('policy must be a function')
+  return resolved
+}
+
+/** Checks what a retention function says each time it is asked. */
+function retentionOf(
+  retention: number | ((caller: string) => number),
+  leaseMs: number,
+): (caller: string) => number {
+  if (typeof retention === 'function') {
+    return (caller) => checkedRetention(retention(caller), leaseMs)
+  }
+  const fixed = checkedRetention(retention, leaseMs)
+  return () => fixed
+}
+
+function checkedRetention(retentionMs: number, leaseMs: number): number {
+  duration('retentionMs', retentionMs, 1)
+  if (retentionMs >= leaseMs) return retentionMs
+  throw invalid(
+    `retentionMs (${retentionMs}) is shorter than leaseMs (${leaseMs}): records would be forgotten while requests run. Raise retentionMs or lower leaseMs`,
+  )
+}
+
+function checkAfterCrash({ afterCrash }: ResolvedRunOptions): void {
+  if (afterCrash === 'refuse' || afterCrash === 'rerun' || typeof afterCrash === 'function') return
+  throw invalid(`afterCrash must be 'refuse', 'rerun' or a function`)
+}
+
+function checkEncryption(encryption: EncryptionKeys | undefined): void {
+  if (encryption === undefined) return
+  const { current, keys } = encryption
+  if (!Object.hasOwn(keys, current)) {
+    throw invalid(`encryption.current names ${JSON.stringify(current)}, which is not in keys`)
+  }
+  for (const [id, key] of Object.entries(keys)) {
+    if (id.length === 0 || Buffer.byteLength(id) > 64) {
+      throw invalid(`encryption key id ${JSON.stringify(id)} must have 1 to 64 bytes`)
+    }
+    if (!(key instanceof Uint8Array) || key.byteLength !== 32) {
+      throw invalid(`encryption key ${JSON.stringify(id)} must have 32 bytes`)
+    }
+  }
+}
+
+function duration(name: string, value: number, least: number): number {
+  if (Number.isFinite(value) && value >= least && value <= DURATION_MS_MAX) return value
+  throw invalid(`${name} must be milliseconds from ${least} to ${DURATION_MS_MAX}, not ${value}`)
+}
+
+/** Checks a whole number of things. */
+export function whole(name: string, value: number, least: number): number {
+  if (Number.isSafeInteger(value) && value >= least) return value
+  throw invalid(`${name} must be a whole number of at least ${least}, not ${value}`)
+}
+
+/** The error for options that can not be used. */
+export function invalid(detail: string): RepriseError {
+  return new RepriseError('reprise-options-invalid', detail)
+}

@@ -1,0 +1,162 @@
+/**
+ * What the parts of one engine share.
+ *
+ * @module
+ */
+
+import { type CapturedResponse, keptHeaders } from '../core/response.ts'
+import { storeCall } from './bounded.ts'
+import type { Clock, Random } from './clock.ts'
+import { Durations } from './durations.ts'
+import { type EventListener, type EventType, emit } from './events.ts'
+import { Flights } from './flights.ts'
+import type { Job } from './job.ts'
+import type { ReplayCache } from './replay-cache.ts'
+import type { Executed, Replayed, RunResult } from './result.ts'
+import { type OpenedResponse, Sealer } from './seal.ts'
+import type { Finish, Refusal, Replay, Store } from './store.ts'
+import type { Waiters } from './waiters.ts'
+
+/** What an engine is made of. */
+export interface ContextParts<Tx> {
+  readonly store: Store<Tx>
+  readonly clock: Clock
+  readonly random: Random
+  readonly listener: EventListener | undefined
+  readonly cache: ReplayCache | undefined
+  readonly waiters: Waiters
+}
+
+/** Store, ports and what is known in this process, with the few things every mode does alike. */
+export class Context<Tx> {
+  readonly store: Store<Tx>
+  readonly clock: Clock
+  readonly random: Random
+  readonly cache: ReplayCache | undefined
+  readonly waiters: Waiters
+  readonly flights: Flights = new Flights()
+  readonly durations: Durations = new Durations()
+  readonly #listener: EventListener | undefined
+  readonly #background = new Set<Promise<void>>()
+  isClosing = false
+
+  constructor(parts: ContextParts<Tx>) {
+    this.store = parts.store
+    this.clock = parts.clock
+    this.random = parts.random
+    this.cache = parts.cache
+    this.waiters = parts.waiters
+    this.#listener = parts.listener
+  }
+
+  /** Tells the listener. */
+  emit(type: EventType, job: Job, error?: unknown): void {
+    const { id, operation } = job.identity
+    const event = { type, id, operation, elapsedMs: this.clock.now() - job.startedAt }
+    emit(this.#listener, error === undefined ? event : { ...event, error })
+  }
+
+  /** One call to the store, bounded; a failure is told to the listener and thrown. */
+  async call<T>(job: Job, call: () => Promise<T>): Promise<T> {
+    try {
+      return await storeCall(this.clock, job.options.storeTimeoutMs, call)
+    } catch (error) {
+      this.emit('store_error', job, error)
+      throw error
+    }
+  }
+
+  /** Work that goes on after the answer was given; `settled` waits for it. It must not throw. */
+  background(work: Promise<void>): void {
+    this.#background.add(work)
+    void work.finally(() => this.#background.delete(work))
+  }
+
+  /** Resolves when nothing is running any more. */
+  async settled(): Promise<void> {
+    await this.flights.landed()
+    await Promise.allSettled(this.#background)
+  }
+
+  sealer({ options }: Job): Sealer {
+    const { compressBytesMin, bodyBytesMax, encryption } = options
+    return new Sealer({ compressBytesMin, bodyBytesMax, encryption, random: this.random })
+  }
+
+  /** The answer as it is to be stored. */
+  async finish(
+    job: Job,
+    response: CapturedResponse,
+    rest: Pick<Finish, 'resource'>,
+  ): Promise<Finish> {
+    const kept = { ...response, headers: keptHeaders(response.headers, job.options.headers) }
+    const sealed = await this.sealer(job).sealResponse(job.identity.id, kept)
+    return { response: sealed, retentionMs: job.retentionMs, ...rest }
+  }
+
+  /** The result of a run whose answer is stored; `askedAt` is when the store was asked to. */
+  executed(job: Job, { outcome, response, askedAt }: Stored): Executed {
+    const { retentionMs, request, origin } = job
+    this.durations.observe(job.identity.operation, this.clock.now() - job.startedAt)
+    this.cache?.set(request, {
+      response: asReplayed(job, response),
+      requestId: origin.requestId,
+      expiresAt: askedAt + retentionMs,
+    })
+    return { outcome, response, stored: true, expiresInMs: retentionMs }
+  }
+
+  /** What duplicates in this process get of an answer that was stored. */
+  replayOf(job: Job, { response, expiresInMs }: Executed): Replayed {
+    return {
+      outcome: 'replayed',
+      response: asReplayed(job, response),
+      requestId: job.origin.requestId,
+      expiresInMs: expiresInMs ?? 0,
+    }
+  }
+
+  /** The store's refusal as the result of a run. */
+  async refused(job: Job, refusal: Refusal): Promise<RunResult> {
+    switch (refusal.outcome) {
+      case 'replay':
+        return this.#replayed(job, refusal)
+      case 'in_progress':
+        return this.running(job, refusal.ageMs ?? 0)
+      case 'mismatch':
+      case 'unknown':
+        return { outcome: refusal.outcome }
+    }
+  }
+
+  /** "In progress", with when to ask again. */
+  running(job: Job, ageMs: number): RunResult {
+    const retryAfterMs = this.durations.retryAfter(job.identity.operation, ageMs)
+    return { outcome: 'in_progress', retryAfterMs }
+  }
+
+  async #replayed(job: Job, { response, requestId, expiresInMs }: Replay): Promise<Replayed> {
+    const opened = await this.sealer(job).openResponse(job.identity.id, response)
+    // Counted from before the store was asked, so that the cache never outlives the record.
+    const expiresAt = job.startedAt + expiresInMs
+    this.cache?.set(job.request, { response: opened, requestId, expiresAt })
+    return { outcome: 'replayed', response: opened, requestId, expiresInMs }
+  }
+}
+
+/** An answer that the store has. */
+export interface Stored {
+  readonly outcome: Executed['outcome']
+  readonly response: CapturedResponse
+  /** When the store was asked to keep it, by the process's clock. */
+  readonly askedAt: number
+}
+
+/** What the store would give back of a response. */
+function asReplayed({ options }: Job, response: CapturedResponse): OpenedResponse {
+  const headers = keptHeaders(response.headers, options.headers)
+  const { status, body } = response
+  return body.byteLength <= options.bodyBytesMax
+    ? { status, headers, body, bodyBytesOmitted: null }
+    : { status, headers, body: new Uint8Array(), bodyBytesOmitted: body.byteLength }
+}

@@ -1,0 +1,82 @@
+/**
+ * A request on its way through the engine.
+ *
+ * @module
+ */
+
+import { recordId } from '../core/identity.ts'
+import { invalid, type ResolvedRunOptions } from '../core/options.ts'
+import type { Origin, RecordIdentity } from '../core/record.ts'
+
+/** What the engine needs to know about a request. */
+export interface RunRequest {
+  /**
+   * On whose behalf: account, user, organisation. Never empty: keys of different callers must not
+   * meet. Never a raw secret: hash an API key with `hashSecret`.
+   */
+  readonly caller: string
+  /** What is asked: method and route template, or a name. */
+  readonly operation: string
+  /** The key as `parseKey` gave it. */
+  readonly key: string
+  /** Every fingerprint of the request as `fingerprintRequest` gave them, the current one first. */
+  readonly fingerprints: readonly string[]
+  /**
+   * The parts that select the record.
+   *
+   * @default caller, operation and key
+   */
+  readonly identity?: readonly string[]
+  /** Where the request came from. */
+  readonly origin?: Partial<Origin>
+  /**
+   * How long to wait for a running duplicate, in milliseconds, instead of what the options say.
+   *
+   * @default the option `waitMs`
+   */
+  readonly waitMs?: number
+}
+
+/** A request with everything about it settled. */
+export interface Job {
+  readonly identity: RecordIdentity
+  /** Same identity and same fingerprint: what duplicates share within the process. */
+  readonly request: string
+  readonly fingerprint: string
+  readonly fingerprints: readonly string[]
+  readonly owner: string
+  readonly origin: Origin
+  readonly waitMs: number
+  readonly retentionMs: number
+  readonly options: ResolvedRunOptions
+  /** When the request came, by the process's clock. */
+  readonly startedAt: number
+}
+
+/** Makes a job. */
+export function createJob(
+  request: RunRequest,
+  options: ResolvedRunOptions,
+  { owner, startedAt }: { owner: string; startedAt: number },
+): Job {
+  const { caller, operation, key, fingerprints, origin = {} } = request
+  const [fingerprint] = fingerprints
+  if (caller === '') throw invalid('caller is empty: say on whose behalf each request comes')
+  if (operation === '' || key === '') throw invalid('operation and key must not be empty')
+  if (fingerprint === undefined) throw invalid('fingerprints must name at least one')
+
+  const id = recordId(request.identity ?? [caller, operation, key])
+  const { requestId = null, ip = null, userAgent = null } = origin
+  return {
+    identity: { id, caller, operation, key },
+    request: `${id} ${fingerprint}`,
+    fingerprint,
+    fingerprints,
+    owner,
+    origin: { requestId, ip, userAgent },
+    waitMs: request.waitMs ?? options.waitMs,
+    retentionMs: options.retentionMs(caller),
+    options,
+    startedAt,
+  }
+}

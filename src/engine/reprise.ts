@@ -1,0 +1,189 @@
+/**
+ * The engine's front: one object per store, with the two ways to run a request.
+ *
+ * @module
+ */
+
+import {
+  type ResolvedRunOptions,
+  type RunOptions,
+  resolveRunOptions,
+  whole,
+} from '../core/options.ts'
+import { within } from './bounded.ts'
+import { type Clock, type Random, systemClock, systemRandom } from './clock.ts'
+import { Context } from './context.ts'
+import type { EventListener } from './events.ts'
+import { createJob, type Job, type RunRequest } from './job.ts'
+import { type Handler, LeaseRuns } from './lease-run.ts'
+import { ReplayCache, type ReplayCacheOptions } from './replay-cache.ts'
+import type { RunResult } from './result.ts'
+import { settle } from './settle.ts'
+import type { Store } from './store.ts'
+import {
+  type TransactionHandler,
+  type TransactionOptions,
+  TransactionRuns,
+} from './transaction-run.ts'
+import { type WaiterLimits, Waiters } from './waiters.ts'
+
+/** Settings of {@link createReprise}; those of {@link RunOptions} are the defaults of every run. */
+export interface RepriseOptions<Tx = never> extends RunOptions {
+  /** Where records live. */
+  readonly store: Store<Tx>
+  /**
+   * Bounds of the cache of stored answers in this process; `false` asks the store every time.
+   *
+   * @default 16 MiB, one minute
+   */
+  readonly replayCache?: ReplayCacheOptions | false
+  /**
+   * Bounds on duplicates that wait (`waitMs`).
+   *
+   * @default 1000 for one key, 10000 in all
+   */
+  readonly waiters?: WaiterLimits
+  /**
+   * Receives events, for logs and metrics.
+   *
+   * @default none
+   */
+  readonly onEvent?: EventListener
+  /**
+   * The process's clock, for tests.
+   *
+   * @default the real one
+   */
+  readonly clock?: Clock
+  /**
+   * Chance, for tests.
+   *
+   * @default the real one
+   */
+  readonly random?: Random
+}
+
+/** Runs requests once, whatever is sent how often. */
+export interface LeaseReprise {
+  /**
+   * Runs `handler` for the first request of an identity and gives every further one its answer.
+   *
+   * @throws RepriseError when the store can not be asked; whatever the handler throws
+   */
+  run(request: RunRequest, handler: Handler): Promise<RunResult>
+  /**
+   * Stops taking requests, waits for those that run, then closes the store. What is still running
+   * after `graceMs` milliseconds (10000 by default) is left to its lease.
+   */
+  close(options?: { readonly graceMs?: number }): Promise<void>
+}
+
+/** The same where the store has transactions. */
+export interface TransactionReprise<Tx> {
+  /**
+   * Runs `handler` in a transaction that also holds the key and the answer: all of it commits
+   * together, or nothing happened.
+   *
+   * @throws RepriseError when the store can not be asked; whatever the handler throws
+   */
+  runInTransaction(
+    request: RunRequest,
+    handler: TransactionHandler<Tx>,
+    options?: TransactionOptions<Tx>,
+  ): Promise<RunResult>
+}
+
+/**
+ * What {@link createReprise} makes. `runInTransaction` is there if and only if the store has
+ * transactions; `with` gives the same engine with other run options, for a route.
+ */
+export type Reprise<Tx = never> = LeaseReprise & { with(options: RunOptions): Reprise<Tx> } & ([
+    Tx,
+  ] extends [never]
+    ? unknown
+    : TransactionReprise<Tx>)
+
+/**
+ * Makes the engine for a store.
+ *
+ * @example
+ * ```ts
+ * const reprise = createReprise({ store: postgresStore(pool) })
+ * const result = await reprise.run({ caller, operation, key, fingerprints }, charge)
+ * ```
+ * @throws RepriseError `reprise-options-invalid`
+ */
+export function createReprise<Tx = never>(options: RepriseOptions<Tx>): Reprise<Tx> {
+  const { store, clock = systemClock, random = systemRandom, onEvent, waiters = {} } = options
+  const { perKeyMax = 1000, totalMax = 10_000 } = waiters
+  const limits = {
+    perKeyMax: whole('waiters.perKeyMax', perKeyMax, 0),
+    totalMax: whole('waiters.totalMax', totalMax, 0),
+  }
+  const context = new Context<Tx>({
+    ...{ store, clock, random, listener: onEvent },
+    cache: replayCache(clock, options.replayCache ?? {}),
+    waiters: new Waiters(store, clock, limits),
+  })
+  return new Engine(context, options)
+}
+
+function replayCache(clock: Clock, options: ReplayCacheOptions | false): ReplayCache | undefined {
+  if (options === false) return undefined
+  const bytesMax = whole('replayCache.bytesMax', options.bytesMax ?? 16_777_216, 0)
+  const ageMsMax = whole('replayCache.ageMsMax', options.ageMsMax ?? 60_000, 0)
+  return new ReplayCache(clock, { bytesMax, ageMsMax })
+}
+
+/** How long `close` waits unless told otherwise, in milliseconds. */
+const GRACE_MS = 10_000
+
+class Engine<Tx> implements LeaseReprise, TransactionReprise<Tx> {
+  readonly #context: Context<Tx>
+  readonly #given: RunOptions
+  readonly #options: ResolvedRunOptions
+  readonly #leases: LeaseRuns<Tx>
+  readonly #transactions: TransactionRuns<Tx>
+
+  constructor(context: Context<Tx>, options: RunOptions) {
+    this.#context = context
+    this.#given = options
+    this.#options = resolveRunOptions(options)
+    this.#leases = new LeaseRuns(context)
+    this.#transactions = new TransactionRuns(context)
+  }
+
+  with(options: RunOptions): Engine<Tx> {
+    return new Engine(this.#context, { ...this.#given, ...options })
+  }
+
+  async run(request: RunRequest, handler: Handler): Promise<RunResult> {
+    const job = this.#job(request)
+    return settle(this.#context, job, () => this.#leases.start(job, handler))
+  }
+
+  async runInTransaction(
+    request: RunRequest,
+    handler: TransactionHandler<Tx>,
+    options: TransactionOptions<Tx> = {},
+  ): Promise<RunResult> {
+    const job = this.#job(request)
+    const start = () => this.#transactions.start(job, handler, options)
+    // A joined transaction is not over when this returns: nobody may share its answer yet.
+    if (options.join !== undefined) return start().ended
+    return settle(this.#context, job, start)
+  }
+
+  async close({ graceMs = GRACE_MS }: { readonly graceMs?: number } = {}): Promise<void> {
+    const { clock, store, waiters } = this.#context
+    this.#context.isClosing = true
+    waiters.wakeAll()
+    await within(clock, { ms: graceMs, work: this.#context.settled(), fallback: undefined })
+    await store.close()
+  }
+
+  #job(request: RunRequest): Job {
+    const { clock, random } = this.#context
+    return createJob(request, this.#options, { owner: random.token(), startedAt: clock.now() })
+  }
+}

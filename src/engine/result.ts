@@ -1,0 +1,45 @@
+/**
+ * How a run ends, as adapters see it.
+ *
+ * @module
+ */
+
+import type { CapturedResponse } from '../core/response.ts'
+import type { OpenedResponse } from './seal.ts'
+
+/** The handler ran, and this is its answer. */
+export interface Executed {
+  /** `resumed` when an earlier run had stopped half way. */
+  readonly outcome: 'executed' | 'resumed'
+  /** Exactly what the handler answered. */
+  readonly response: CapturedResponse
+  /** Whether a repeated request will get this answer again. */
+  readonly stored: boolean
+  /** For how long the answer is kept, in milliseconds; `null` when it is not. */
+  readonly expiresInMs: number | null
+}
+
+/** The stored answer of the first run. */
+export interface Replayed {
+  readonly outcome: 'replayed'
+  readonly response: OpenedResponse
+  /** Id of the request that was answered first. */
+  readonly requestId: string | null
+  /** For how long the answer is still kept, in milliseconds. */
+  readonly expiresInMs: number
+}
+
+/** Another request with the key is running. */
+export interface Running {
+  readonly outcome: 'in_progress'
+  /** When it is worth asking again, in milliseconds: from what this operation usually takes. */
+  readonly retryAfterMs: number
+}
+
+/** The key stands for another request; or an earlier run stopped and may have taken effect. */
+export interface Refused {
+  readonly outcome: 'mismatch' | 'unknown'
+}
+
+/** How a run ended. */
+export type RunResult = Executed | Replayed | Running | Refused

@@ -1,0 +1,85 @@
+/**
+ * Brings one request to its end: leads the flight, joins the one under way, or waits for a run in
+ * another process and looks again. The same for every mode; the modes differ in how a flight is
+ * flown.
+ *
+ * @module
+ */
+
+import { RepriseError } from '../core/errors.ts'
+import { within } from './bounded.ts'
+import type { Context } from './context.ts'
+import type { Flight } from './flights.ts'
+import type { Job } from './job.ts'
+import type { RunResult } from './result.ts'
+
+/** Settles `job`; `start` begins a flight of its own when none is under way. */
+export async function settle<Tx>(
+  context: Context<Tx>,
+  job: Job,
+  start: () => Flight,
+): Promise<RunResult> {
+  try {
+    const result = fromCache(context, job) ?? (await decideOrWait(context, job, start))
+    context.emit(result.outcome, job)
+    return result
+  } catch (error) {
+    context.emit('failed', job, error)
+    throw error
+  }
+}
+
+function fromCache<Tx>({ cache, clock }: Context<Tx>, job: Job): RunResult | undefined {
+  const cached = cache?.get(job.request)
+  if (cached === undefined) return undefined
+  const { response, requestId, expiresAt } = cached
+  return { outcome: 'replayed', response, requestId, expiresInMs: expiresAt - clock.now() }
+}
+
+async function decideOrWait<Tx>(
+  context: Context<Tx>,
+  job: Job,
+  start: () => Flight,
+): Promise<RunResult> {
+  const { clock, flights, waiters } = context
+  const deadline = job.startedAt + job.waitMs
+  // A place is taken before the first look, so that waiting is refused at once when it is refused.
+  const seat = job.waitMs > 0 ? waiters.enter(job.identity.id) : undefined
+  try {
+    for (;;) {
+      if (context.isClosing) throw new RepriseError('idempotency-shutting-down')
+      const { flight, isLeader } = flights.join(job.request, start)
+      const refusal = await flight.decided
+      if (refusal === undefined && isLeader) {
+        seat?.leave()
+        return await flight.ended
+      }
+
+      const left = seat === undefined ? 0 : deadline - clock.now()
+      const result = refusal ?? (await follow(context, { job, flight, left }))
+      if (result === undefined) continue
+      if (result.outcome !== 'in_progress' || seat === undefined || left <= 0) return result
+      if (refusal === undefined || (await seat.next(left)) === 'timeout') return result
+    }
+  } finally {
+    seat?.leave()
+  }
+}
+
+/** Waits for a run in this process; `undefined` when it left nothing to replay: look again. */
+async function follow<Tx>(
+  context: Context<Tx>,
+  { job, flight, left }: { job: Job; flight: Flight; left: number },
+): Promise<RunResult | undefined> {
+  const running = context.running(job, context.clock.now() - flight.startedAt)
+  if (left <= 0) return running
+  try {
+    const work = flight.ended
+    const ended = await within(context.clock, { ms: left, work, fallback: running })
+    if (ended.outcome !== 'executed' && ended.outcome !== 'resumed') return ended
+    return ended.stored ? context.replayOf(flight.job, ended) : undefined
+  } catch {
+    // The error belongs to the request that led; this one tries for itself.
+    return undefined
+  }
+}

@@ -1,0 +1,260 @@
+/**
+ * Transaction mode: the key, the handler's own rows and the answer commit together, or not at all.
+ *
+ * ```
+ * begin + reserve ──granted──► handler(tx) ──answers──► insert + commit ──► executed
+ *        │                        │ throws, or is not to be stored: rollback, nothing happened
+ *        └─refused─► result       └ serialization failure, deadlock, lost race: all of it again
+ * ```
+ *
+ * The handler may run more than once; only one of its runs commits. What it does outside `tx` is not
+ * undone: that belongs in phases.
+ *
+ * @module
+ */
+
+import { RepriseError } from '../core/errors.ts'
+import { judge, type VerdictOverride } from '../core/policy.ts'
+import { isFinished, type Resource } from '../core/record.ts'
+import type { CapturedResponse } from '../core/response.ts'
+import { pause } from './bounded.ts'
+import type { Cancel } from './clock.ts'
+import type { Context } from './context.ts'
+import type { Flight } from './flights.ts'
+import type { Job } from './job.ts'
+import type { Executed, RunResult } from './result.ts'
+import type {
+  Isolation,
+  OpenTransaction,
+  Refusal,
+  TransactionFault,
+  TransactionRequest,
+  Transactions,
+} from './store.ts'
+
+/** What a handler in transaction mode is given. */
+export interface TransactionRun<Tx> {
+  /** The transaction: what is done on it takes effect if and only if the answer is stored. */
+  readonly tx: Tx
+  /** Notes what the request makes, for look-ups later. */
+  setResource(resource: Resource): void
+  /** Has this answer stored and the transaction committed, whatever the policy says. */
+  store(): void
+  /** Rolls back and frees the key after this answer, whatever the policy says. */
+  release(): void
+}
+
+/** Does what the request asks for, on `tx`. */
+export type TransactionHandler<Tx> = (run: TransactionRun<Tx>) => Promise<CapturedResponse>
+
+/** How the transaction is opened. */
+export interface TransactionOptions<Tx> {
+  /**
+   * Isolation of the transaction.
+   *
+   * @default the database's own default
+   */
+  readonly isolation?: Isolation
+  /**
+   * A transaction of yours to join: you begin and commit it, and send the answer only after your
+   * commit. Nothing is retried; a failure is yours to roll back.
+   *
+   * @default the transaction is opened, committed and retried here
+   */
+  readonly join?: Tx
+  /**
+   * A connection of yours to begin and commit on.
+   *
+   * @default one from the store's client
+   */
+  readonly connection?: Tx
+}
+
+/** Renewals that may fail before the database gives the transaction up. */
+const BEATS_PER_LEASE = 3
+/** First pause before a transaction is run again; doubles, with jitter. */
+const RETRY_MS = 10
+
+/** Flights of transaction mode. */
+export class TransactionRuns<Tx> {
+  readonly #context: Context<Tx>
+
+  constructor(context: Context<Tx>) {
+    this.#context = context
+  }
+
+  /** Begins a flight: reserves the key, and runs the handler if nothing stands in the way. */
+  start(job: Job, handler: TransactionHandler<Tx>, options: TransactionOptions<Tx>): Flight {
+    const context = this.#context
+    const beginning = this.#begin(job, options)
+    const decided = beginning.then((start) => {
+      return isOpen(start) ? undefined : context.refused(job, start)
+    })
+    const ended = Promise.all([beginning, decided]).then(([start, refusal]) => {
+      return refusal ?? this.#transact(job, { first: start, handler, options })
+    })
+    return { job, decided, ended, startedAt: context.clock.now() }
+  }
+
+  /** Runs the transaction until it commits, is refused, or has failed too often. */
+  async #transact(job: Job, { first, handler, options }: Transacting<Tx>): Promise<RunResult> {
+    const context = this.#context
+    const isJoined = options.join !== undefined
+    const attemptsMax = isJoined ? 1 : job.options.transactionAttemptsMax
+    let start = first
+    for (let attempt = 1; ; attempt++) {
+      if (!isOpen(start)) return context.refused(job, start)
+      const ending = await this.#attempt(job, { open: start, handler, isJoined })
+      if (!('fault' in ending)) return ending
+      if (attempt >= attemptsMax) {
+        const detail = `The transaction failed ${attempt} times`
+        throw new RepriseError('idempotency-conflict', detail, { cause: ending.error })
+      }
+      context.emit('transaction_retry', job, ending.error)
+      await pause(context.clock, RETRY_MS * 2 ** attempt * context.random.fraction())
+      start = await this.#begin(job, options)
+    }
+  }
+
+  /** One run of the handler; a fault when it is worth another. */
+  async #attempt(
+    job: Job,
+    { open, handler, isJoined }: Attempting<Tx>,
+  ): Promise<RunResult | Faulted> {
+    const context = this.#context
+    const run = new HandlerRun(open.tx)
+    const stopBeating = this.#beat(job, open)
+    let isCommitting = false
+    try {
+      const response = await handler(run)
+      const unstored: Executed = { outcome: 'executed', response, stored: false, expiresInMs: null }
+      // Nothing on `tx` outlives a rollback, so an answer that is not stored leaves no effect.
+      if ((run.override ?? judge(job.options.policy, response, 'none')) !== 'store') {
+        await open.rollback()
+        return unstored
+      }
+      const finish = await context.finish(job, response, { resource: run.resource })
+      const askedAt = context.clock.now()
+      isCommitting = true
+      await open.commit(finish)
+      if (isJoined) return { ...unstored, stored: true, expiresInMs: job.retentionMs }
+      return context.executed(job, { outcome: 'executed', response, askedAt })
+    } catch (error) {
+      await open.rollback()
+      const fault = this.#transactions.classify(error)
+      if (fault === 'retry' || fault === 'lost') return { fault, error }
+      if (fault === 'disconnected' && isCommitting) return await this.#committed(job, error)
+      throw error
+    } finally {
+      stopBeating()
+    }
+  }
+
+  /** The connection broke during the commit. Whether it went through stands in the store. */
+  async #committed(job: Job, cause: unknown): Promise<RunResult> {
+    const context = this.#context
+    const { id } = job.identity
+    try {
+      const found = await context.call(job, () => context.store.find(id))
+      if (found?.record.owner === job.owner && isFinished(found.record)) {
+        const response = await context.sealer(job).openResponse(id, found.record.response)
+        const askedAt = job.startedAt
+        return context.executed(job, { outcome: 'executed', response, askedAt })
+      }
+    } catch {
+      // Told to the listener by `call`; the client asks again with the same key.
+    }
+    throw new RepriseError('idempotency-commit-unknown', undefined, { cause })
+  }
+
+  async #begin(job: Job, options: TransactionOptions<Tx>): Promise<OpenTransaction<Tx> | Refusal> {
+    const request = transactionRequest(job, options)
+    let isAwaited = true
+    const begin = async () => {
+      await this.#context.store.ready()
+      const start = await this.#transactions.begin(request)
+      // It came after the caller had been told that the store is down: nobody will use it.
+      if (!isAwaited && isOpen(start)) await start.rollback()
+      return start
+    }
+    try {
+      return await this.#context.call(job, begin)
+    } finally {
+      isAwaited = false
+    }
+  }
+
+  /** Keeps the database from taking this side for dead while the handler works. */
+  #beat(job: Job, open: OpenTransaction<Tx>): Cancel {
+    const { clock } = this.#context
+    const everyMs = job.options.leaseMs / BEATS_PER_LEASE
+    let cancel: Cancel
+    const beat = () => {
+      cancel = clock.after(everyMs, beat)
+      void open.keepAlive()
+    }
+    cancel = clock.after(everyMs, beat)
+    return () => cancel()
+  }
+
+  get #transactions(): Transactions<Tx> {
+    const { transactions, name } = this.#context.store
+    if (transactions !== undefined) return transactions
+    throw new RepriseError('reprise-transactions-unsupported', `The ${name} store has none`)
+  }
+}
+
+interface Transacting<Tx> {
+  readonly first: OpenTransaction<Tx> | Refusal
+  readonly handler: TransactionHandler<Tx>
+  readonly options: TransactionOptions<Tx>
+}
+
+interface Attempting<Tx> {
+  readonly open: OpenTransaction<Tx>
+  readonly handler: TransactionHandler<Tx>
+  readonly isJoined: boolean
+}
+
+interface Faulted {
+  readonly fault: TransactionFault
+  readonly error: unknown
+}
+
+function isOpen<Tx>(start: OpenTransaction<Tx> | Refusal): start is OpenTransaction<Tx> {
+  return 'commit' in start
+}
+
+function transactionRequest<Tx>(job: Job, options: TransactionOptions<Tx>): TransactionRequest<Tx> {
+  const { identity, fingerprint, fingerprints, owner, origin } = job
+  const { leaseMs, afterCrash } = job.options
+  return {
+    ...identity,
+    ...{ fingerprint, fingerprintsAccepted: fingerprints, owner, origin, leaseMs },
+    takesUnknown: afterCrash === 'rerun',
+    ...options,
+  }
+}
+
+/** The handler's side of one run. */
+class HandlerRun<Tx> implements TransactionRun<Tx> {
+  readonly tx: Tx
+  resource: Resource | null = null
+  override: VerdictOverride | undefined
+
+  constructor(tx: Tx) {
+    this.tx = tx
+  }
+
+  setResource(resource: Resource): void {
+    this.resource = resource
+  }
+
+  store(): void {
+    this.override = 'store'
+  }
+
+  release(): void {
+    this.override = 'forget'
+  }
+}

@@ -1,0 +1,180 @@
+/**
+ * Duplicates that wait for a request running in another process.
+ *
+ * All waiters of one record share one watch and one poll, so that a thousand of them cost the store
+ * as much as one. Waking is a hint: the woken look again for themselves. Polling is the net under
+ * the store's own signals, and what notices an owner that died.
+ *
+ * @module
+ */
+
+import type { Cancel, Clock } from './clock.ts'
+import type { Store, Unwatch } from './store.ts'
+
+/** Bounds on waiting. */
+export interface WaiterLimits {
+  /**
+   * How many duplicates may wait for one record in this process; more are answered at once.
+   *
+   * @default 1000
+   */
+  readonly perKeyMax?: number
+  /**
+   * How many duplicates may wait in this process in all.
+   *
+   * @default 10000
+   */
+  readonly totalMax?: number
+}
+
+/** What ended a wait: something may have changed, or the time was up. */
+export type WaitEnd = 'look' | 'timeout'
+
+/** Without signals: from 20 ms, doubling, to 250 ms. */
+const POLL_MS = 20
+const POLL_MS_MAX = 250
+/** With signals polling only has to notice lost signals and dead owners. */
+const POLL_WATCHED_MS = 1000
+
+/** The waiters of one engine. */
+export class Waiters {
+  readonly #store: Pick<Store, 'watch'>
+  readonly #clock: Clock
+  readonly #limits: Required<WaiterLimits>
+  readonly #groups = new Map<string, WaitGroup>()
+  #total = 0
+
+  constructor(store: Pick<Store, 'watch'>, clock: Clock, limits: Required<WaiterLimits>) {
+    this.#store = store
+    this.#clock = clock
+    this.#limits = limits
+  }
+
+  /** A place among those who wait for the record, to be left again; none where too many wait. */
+  enter(id: string): Seat | undefined {
+    const size = this.#groups.get(id)?.seats.size ?? 0
+    if (size >= this.#limits.perKeyMax || this.#total >= this.#limits.totalMax) return undefined
+
+    const group = this.#groups.get(id) ?? this.#open(id)
+    const seat = new Seat({
+      clock: this.#clock,
+      begin: () => group.begin(this.#store, id),
+      leave: () => this.#leave(id, group, seat),
+    })
+    group.seats.add(seat)
+    this.#total++
+    return seat
+  }
+
+  /** Wakes everybody who waits, so that they look again. */
+  wakeAll(): void {
+    for (const group of this.#groups.values()) group.wake()
+  }
+
+  #open(id: string): WaitGroup {
+    const group = new WaitGroup(this.#clock)
+    this.#groups.set(id, group)
+    return group
+  }
+
+  #leave(id: string, group: WaitGroup, seat: Seat): void {
+    if (!group.seats.delete(seat)) return
+    this.#total--
+    if (group.seats.size > 0) return
+    this.#groups.delete(id)
+    group.close()
+  }
+}
+
+/** One waiter's place. Keeps its watch between looks, so that no change in between is missed. */
+export class Seat {
+  readonly #clock: Clock
+  readonly #begin: () => void
+  /** Gives the place up; repeated calls do nothing. */
+  readonly leave: () => void
+  #hasChanged = false
+  #look: (() => void) | undefined
+
+  constructor(group: { clock: Clock; begin: () => void; leave: () => void }) {
+    this.#clock = group.clock
+    this.#begin = group.begin
+    this.leave = group.leave
+  }
+
+  /** Waits for at most `ms` milliseconds until the record may have changed since the last look. */
+  async next(ms: number): Promise<WaitEnd> {
+    this.#begin()
+    if (!this.#hasChanged) {
+      let cancel: Cancel | undefined
+      const end = await new Promise<WaitEnd>((resolve) => {
+        this.#look = () => resolve('look')
+        cancel = this.#clock.after(ms, () => resolve('timeout'))
+      })
+      cancel?.()
+      this.#look = undefined
+      if (end === 'timeout') return end
+    }
+    this.#hasChanged = false
+    return 'look'
+  }
+
+  /** Says that the record may have changed. */
+  wake(): void {
+    this.#hasChanged = true
+    this.#look?.()
+  }
+}
+
+/** All who wait for one record. */
+class WaitGroup {
+  readonly seats = new Set<Seat>()
+  readonly #clock: Clock
+  #unwatch: Unwatch | undefined
+  #cancelPoll: Cancel | undefined
+  #polls = 0
+  #isClosed = false
+
+  constructor(clock: Clock) {
+    this.#clock = clock
+  }
+
+  /** Begins to watch and to poll when the first waiter has reason to. */
+  begin(store: Pick<Store, 'watch'>, id: string): void {
+    if (this.#cancelPoll !== undefined) return
+    this.#poll()
+    void this.#watch(store, id)
+  }
+
+  wake(): void {
+    for (const seat of this.seats) seat.wake()
+  }
+
+  /** Asks the store for its signals; without them polling is all there is. */
+  async #watch(store: Pick<Store, 'watch'>, id: string): Promise<void> {
+    try {
+      const unwatch = await store.watch?.(id, () => this.wake())
+      if (unwatch === undefined) return
+      if (this.#isClosed) return unwatch()
+      this.#unwatch = unwatch
+      // It may have changed before the watch was on.
+      this.wake()
+    } catch {
+      // The store can not signal just now; polling goes on.
+    }
+  }
+
+  close(): void {
+    this.#isClosed = true
+    this.#cancelPoll?.()
+    this.#unwatch?.()
+  }
+
+  #poll(): void {
+    const backoff = Math.min(POLL_MS * 2 ** this.#polls++, POLL_MS_MAX)
+    const ms = this.#unwatch === undefined ? backoff : POLL_WATCHED_MS
+    this.#cancelPoll = this.#clock.after(ms, () => {
+      this.wake()
+      this.#poll()
+    })
+  }
+}
