@@ -33,7 +33,7 @@ export {
 export type { Clock, Random } from './engine/clock.ts'
 export type { EventListener, EventType, RepriseEvent } from './engine/events.ts'
 export type { RunRequest } from './engine/job.ts'
-export type { Handler, Run } from './engine/lease-run.ts'
+export type { Handler, Run } from './engine/run.ts'
 export type { ReplayCacheOptions } from './engine/replay-cache.ts'
 export {
   createReprise,

@@ -11,13 +11,7 @@
  */
 
 import { RepriseError } from '../core/errors.ts'
-import {
-  type Effect,
-  type Ending,
-  judge,
-  type Verdict,
-  type VerdictOverride,
-} from '../core/policy.ts'
+import type { Verdict } from '../core/policy.ts'
 import { isFinished, type Resource, STARTED } from '../core/record.ts'
 import type { CapturedResponse } from '../core/response.ts'
 import { pause } from './bounded.ts'
@@ -26,29 +20,8 @@ import type { Flight } from './flights.ts'
 import type { Job } from './job.ts'
 import { Lease } from './lease.ts'
 import type { Executed, RunResult } from './result.ts'
+import { type Handler, LeaseRun } from './run.ts'
 import type { Claim, ClaimResult, Finish, Granted } from './store.ts'
-
-/** What a handler is given. */
-export interface Run {
-  /** Grows with each run for the same record; hand it to systems that can check it. */
-  readonly fence: number
-  /** Aborted when the lease is lost: another run may have taken over. */
-  readonly signal: AbortSignal
-  /** Notes what the request makes, for look-ups later. */
-  setResource(resource: Resource): void
-  /**
-   * Says that the effect begins. From here on a failure no longer frees the key. With the option
-   * `marksEffect` this is stored before it resolves, so that it is known after a crash as well.
-   */
-  markEffect(): Promise<void>
-  /** Has this answer stored, whatever the policy says. */
-  store(): void
-  /** Frees the key after this answer, whatever the policy says: nothing took effect. */
-  release(): void
-}
-
-/** Does what the request asks for. */
-export type Handler = (run: Run) => Promise<CapturedResponse>
 
 /** A finish that fails is tried again at once, then in the background, a little later each time. */
 const FINISH_ATTEMPTS_MAX = 2
@@ -138,18 +111,27 @@ export class LeaseRuns<Tx> {
       onError: (error) => context.emit('store_error', job, error),
     })
     lease.signal.addEventListener('abort', () => context.emit('lease_lost', job))
-    const run = new LeaseRun(context, { job, claim, signal: lease.signal })
+    const mark = () => this.#mark(job, claim)
+    const run = new LeaseRun(job.options, { fence: claim.fence, signal: lease.signal, mark })
     try {
       const recovered = await this.#recover(job, { granted, run })
       if (recovered === 'refuse') return await this.#refuse(job, claim)
       const response = recovered ?? (await handler(run))
       return await this.#conclude(job, { claim, run, response, resumed: outcome === 'resume' })
     } catch (error) {
-      await this.#giveUp(job, { claim, verdict: run.verdict({ thrown: error }) })
+      await this.#giveUp(job, { claim, verdict: verdictOnThrow(run, error) })
       throw error
     } finally {
       lease.stop()
     }
+  }
+
+  /** Stores that the effect begins: from here on a crash leaves the outcome unknown. */
+  async #mark(job: Job, claim: Claim): Promise<void> {
+    const { store } = this.#context
+    const step = { recoveryPoint: null, state: null, leaseMs: job.options.leaseMs }
+    const isHeld = await this.#context.call(job, () => store.advance(claim, step))
+    if (!isHeld) throw new RepriseError('reprise-lease-lost')
   }
 
   /** Has `recover()` say what became of a run that stopped; `undefined` when the handler is to run. */
@@ -267,64 +249,17 @@ interface Concluding {
   readonly resumed: boolean
 }
 
+/** A policy that throws knows nothing of the effect: the record stays as after a crash. */
+function verdictOnThrow(run: LeaseRun, error: unknown): Verdict {
+  try {
+    return run.verdict({ thrown: error })
+  } catch {
+    return 'suspend'
+  }
+}
+
 /** Narrows the answer of a claim that was not refused. */
 function granted(result: ClaimResult): Granted {
   if ('claim' in result) return result
   throw new TypeError(`A refusal (${result.outcome}) was taken for a grant.`)
-}
-
-/** The handler's side of one run. */
-class LeaseRun implements Run {
-  readonly fence: number
-  readonly signal: AbortSignal
-  resource: Resource | null = null
-  readonly #mark: () => Promise<void>
-  readonly #job: Job
-  #effect: Effect
-  #override: VerdictOverride | undefined
-  #keeps = false
-
-  constructor(
-    context: Pick<Context<never>, 'call'> & { store: Pick<Context<never>['store'], 'advance'> },
-    { job, claim, signal }: { job: Job; claim: Claim; signal: AbortSignal },
-  ) {
-    this.fence = claim.fence
-    this.signal = signal
-    this.#job = job
-    this.#effect = job.options.marksEffect ? 'none' : 'unknown'
-    const step = { recoveryPoint: null, state: null, leaseMs: job.options.leaseMs }
-    this.#mark = async () => {
-      const held = await context.call(job, () => context.store.advance(claim, step))
-      if (!held) throw new RepriseError('reprise-lease-lost')
-    }
-  }
-
-  setResource(resource: Resource): void {
-    this.resource = resource
-  }
-
-  async markEffect(): Promise<void> {
-    if (this.#effect === 'begun') return
-    if (this.#job.options.marksEffect) await this.#mark()
-    this.#effect = 'begun'
-  }
-
-  store(): void {
-    this.#override = 'store'
-  }
-
-  release(): void {
-    this.#override = 'forget'
-  }
-
-  /** Whether a failure now must leave the record as it is, whatever the policy says. */
-  keepOnFailure(keep: boolean): void {
-    this.#keeps = keep
-  }
-
-  /** What becomes of the record. */
-  verdict(ending: Ending): Verdict {
-    if (this.#keeps) return 'suspend'
-    return this.#override ?? judge(this.#job.options.policy, ending, this.#effect)
-  }
 }

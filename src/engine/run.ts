@@ -1,0 +1,91 @@
+/**
+ * The handler's side of a run in lease mode: what it is given, and what it can say about its effect
+ * and its answer.
+ *
+ * @module
+ */
+
+import type { ResolvedRunOptions } from '../core/options.ts'
+import {
+  type Effect,
+  type Ending,
+  judge,
+  type Verdict,
+  type VerdictOverride,
+} from '../core/policy.ts'
+import type { Resource } from '../core/record.ts'
+import type { CapturedResponse } from '../core/response.ts'
+
+/** What a handler is given. */
+export interface Run {
+  /** Grows with each run for the same record; hand it to systems that can check it. */
+  readonly fence: number
+  /** Aborted when the lease is lost: another run may have taken over. */
+  readonly signal: AbortSignal
+  /** Notes what the request makes, for look-ups later. */
+  setResource(resource: Resource): void
+  /**
+   * Says that the effect begins. From here on a failure no longer frees the key. With the option
+   * `marksEffect` this is stored before it resolves, so that it is known after a crash as well.
+   */
+  markEffect(): Promise<void>
+  /** Has this answer stored, whatever the policy says. */
+  store(): void
+  /** Frees the key after this answer, whatever the policy says: nothing took effect. */
+  release(): void
+}
+
+/** Does what the request asks for. */
+export type Handler = (run: Run) => Promise<CapturedResponse>
+
+/** The handler's side of one run. */
+export class LeaseRun implements Run {
+  readonly fence: number
+  readonly signal: AbortSignal
+  resource: Resource | null = null
+  readonly #options: Pick<ResolvedRunOptions, 'policy' | 'marksEffect'>
+  readonly #mark: () => Promise<void>
+  #effect: Effect
+  #override: VerdictOverride | undefined
+  #keeps = false
+
+  constructor(
+    options: Pick<ResolvedRunOptions, 'policy' | 'marksEffect'>,
+    { fence, signal, mark }: { fence: number; signal: AbortSignal; mark: () => Promise<void> },
+  ) {
+    this.fence = fence
+    this.signal = signal
+    this.#options = options
+    this.#mark = mark
+    this.#effect = options.marksEffect ? 'none' : 'unknown'
+  }
+
+  setResource(resource: Resource): void {
+    this.resource = resource
+  }
+
+  async markEffect(): Promise<void> {
+    if (this.#effect === 'begun') return
+    if (this.#options.marksEffect) await this.#mark()
+    this.#effect = 'begun'
+  }
+
+  store(): void {
+    this.#override = 'store'
+  }
+
+  release(): void {
+    this.#override = 'forget'
+  }
+
+  /** Whether a failure now must leave the record as it is, whatever the policy says. */
+  keepOnFailure(keep: boolean): void {
+    this.#keeps = keep
+  }
+
+  /** What becomes of the record. */
+  verdict(ending: Ending): Verdict {
+    if (this.#keeps) return 'suspend'
+    return this.#override ?? judge(this.#options.policy, ending, this.#effect)
+  }
+}

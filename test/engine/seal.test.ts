@@ -1,0 +1,109 @@
+import { randomBytes } from 'node:crypto'
+import { describe, expect, it } from 'vitest'
+import { systemRandom } from '../../src/engine/clock.ts'
+import { Sealer, type SealOptions } from '../../src/engine/seal.ts'
+import { response } from './world.ts'
+
+const [older, newer] = [randomBytes(32), randomBytes(32)]
+
+function sealer(options: Partial<SealOptions> = {}): Sealer {
+  return new Sealer({
+    ...{ compressBytesMin: 1024, bodyBytesMax: 1_000_000, random: systemRandom },
+    ...{ encryption: undefined, ...options },
+  })
+}
+
+const encrypting = (current: string, keys: Record<string, Uint8Array>) =>
+  sealer({ encryption: { current, keys } })
+
+/** Spoils what was sealed for `id` with status 201: says what to open, and as what. */
+type Spoil = (sealed: Uint8Array) => [id: string, status: number, sealed: Uint8Array]
+
+const bytes = (length: number) => Uint8Array.from({ length }, (_, index) => (index * 7) % 256)
+
+describe('a sealed response', () => {
+  it.each([0, 1, 1023, 1024, 100_000])('opens to the same %i bytes', async (length) => {
+    const first = { status: 207, headers: [['X', 'é "'] as const], body: bytes(length) }
+    for (const seals of [sealer(), encrypting('a', { a: older })]) {
+      const opened = await seals.openResponse('id', await seals.sealResponse('id', first))
+
+      expect(opened).toMatchObject({ status: 207, headers: first.headers, bodyBytesOmitted: null })
+      expect(Buffer.compare(opened.body, first.body)).toBe(0)
+    }
+  })
+
+  it('is compressed from the threshold on, and only where that saves room', async () => {
+    const plain = { ...response(), body: Buffer.alloc(5000, 'a') }
+    const noise = { ...response(), body: randomBytes(5000) }
+
+    expect((await sealer().sealResponse('id', plain)).sealed.byteLength).toBeLessThan(200)
+    expect((await sealer().sealResponse('id', noise)).sealed.byteLength).toBeLessThan(5100)
+    const never = sealer({ compressBytesMin: false })
+    expect((await never.sealResponse('id', plain)).sealed.byteLength).toBeGreaterThan(5000)
+  })
+
+  it('leaves out a body over the limit and says how large it was', async () => {
+    const small = sealer({ bodyBytesMax: 5 })
+
+    const opened = await small.openResponse('id', await small.sealResponse('id', response()))
+
+    expect(opened).toMatchObject({ status: 201, bodyBytesOmitted: 13 })
+    expect(opened.body.byteLength).toBe(0)
+  })
+
+  it('shows nothing of an encrypted body, and differs each time', async () => {
+    const seals = encrypting('a', { a: older })
+
+    const [one, two] = await Promise.all([
+      seals.sealResponse('id', response(200, 'secret token')),
+      seals.sealResponse('id', response(200, 'secret token')),
+    ])
+
+    expect(Buffer.from(one.sealed).includes('secret')).toBe(false)
+    expect(Buffer.compare(one.sealed, two.sealed)).not.toBe(0)
+  })
+
+  it('opens under an older key of the ring after a rotation', async () => {
+    const sealed = await encrypting('a', { a: older }).sealResponse('id', response())
+
+    const opened = await encrypting('b', { a: older, b: newer }).openResponse('id', sealed)
+
+    expect(opened.status).toBe(201)
+  })
+
+  it('opens in clear after encryption was turned on', async () => {
+    const sealed = await sealer().sealResponse('id', response())
+
+    expect((await encrypting('a', { a: older }).openResponse('id', sealed)).status).toBe(201)
+  })
+
+  it('names the key that is missing', async () => {
+    const sealed = await encrypting('a', { a: older }).sealResponse('id', response())
+
+    const opening = encrypting('b', { b: newer }).openResponse('id', sealed)
+
+    await expect(opening).rejects.toMatchObject({ code: 'reprise-seal-broken' })
+    await expect(opening).rejects.toThrow('"a"')
+  })
+
+  it.each<[string, Spoil]>([
+    ['moved to another record', (sealed) => ['other', 201, sealed]],
+    ['given another status', (sealed) => ['id', 200, sealed]],
+    ['changed', (sealed) => ['id', 201, sealed.map((byte, at) => (at === 40 ? byte ^ 1 : byte))]],
+    ['cut short', (sealed) => ['id', 201, sealed.subarray(0, sealed.length - 1)]],
+  ])('does not open once it was %s', async (_, spoil) => {
+    const seals = encrypting('a', { a: older })
+    const { sealed } = await seals.sealResponse('id', response())
+    const [id, status, spoiled] = spoil(sealed)
+
+    const opening = seals.openResponse(id, { status, sealed: spoiled })
+
+    await expect(opening).rejects.toMatchObject({ code: 'reprise-seal-broken' })
+  })
+
+  it('of a format from the future is refused', async () => {
+    const opening = sealer().openResponse('id', { status: 200, sealed: Uint8Array.of(9, 0) })
+
+    await expect(opening).rejects.toMatchObject({ code: 'reprise-seal-broken' })
+  })
+})
