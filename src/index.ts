@@ -5,6 +5,7 @@
  */
 
 export {
+  type ClientErrorCode,
   DOCS_URL,
   docsUrlOf,
   ERRORS,
@@ -13,14 +14,36 @@ export {
   isRepriseError,
   RepriseError,
 } from './core/errors.ts'
+export {
+  type BodyDigest,
+  type BodyDigester,
+  type BodyOptions,
+  bodyDigest,
+  type ComparedRequest,
+  digestValue,
+  type FingerprintOptions,
+  fingerprintRequest,
+} from './core/fingerprint.ts'
+export type { CanonicalOptions } from './core/json.ts'
+export {
+  type KeyFault,
+  type KeyFormat,
+  type KeyOptions,
+  type KeyResult,
+  keyTimestamp,
+  parseKey,
+} from './core/key.ts'
 export type { EncryptionKeys, Recover, RecoverContext, RunOptions } from './core/options.ts'
 export {
   type Effect,
   type Ending,
+  type Fate,
   type ResponsePolicy,
+  type ResponsePolicyName,
   responsePolicies,
   type Thrown,
   type Verdict,
+  type VerdictOverride,
 } from './core/policy.ts'
 export type { KeyRecord, Origin, RecordStatus, Resource } from './core/record.ts'
 export {
@@ -30,10 +53,10 @@ export {
   type Header,
   type HeaderPolicy,
 } from './core/response.ts'
+export { hashSecret, type SecretRing } from './core/secret.ts'
 export type { Clock, Random } from './engine/clock.ts'
 export type { EventListener, EventType, RepriseEvent } from './engine/events.ts'
 export type { RunRequest } from './engine/job.ts'
-export type { Handler, Run } from './engine/run.ts'
 export type { ReplayCacheOptions } from './engine/replay-cache.ts'
 export {
   createReprise,
@@ -43,6 +66,7 @@ export {
   type TransactionReprise,
 } from './engine/reprise.ts'
 export type { Executed, Refused, Replayed, Running, RunResult } from './engine/result.ts'
+export type { Handler, Run } from './engine/run.ts'
 export type { OpenedResponse } from './engine/seal.ts'
 export type { Isolation, Store } from './engine/store.ts'
 export type {

@@ -20,8 +20,8 @@ export interface ErrorEntry {
   readonly hint: string
 }
 
-/** A code of the table. */
-export type ErrorCode =
+/** A code that clients see: a request was refused. */
+export type ClientErrorCode =
   | 'idempotency-key-missing'
   | 'idempotency-key-invalid'
   | 'idempotency-key-expired'
@@ -34,6 +34,11 @@ export type ErrorCode =
   | 'idempotency-store-unavailable'
   | 'idempotency-shutting-down'
   | 'idempotency-conflict'
+  | 'idempotency-commit-unknown'
+
+/** A code of the table. */
+export type ErrorCode =
+  | ClientErrorCode
   | 'reprise-options-invalid'
   | 'reprise-lease-lost'
   | 'reprise-schema-missing'
@@ -115,6 +120,12 @@ export const ERRORS: Readonly<Record<ErrorCode, ErrorEntry>> = {
     title: 'Transaction lost to others too often',
     retryable: true,
     hint: 'Nothing took effect. Send the same request with the same key again.',
+  },
+  'idempotency-commit-unknown': {
+    status: 503,
+    title: 'Connection broke while the answer was being stored',
+    retryable: true,
+    hint: 'It took effect once or not at all. Send the same request with the same key again to learn which.',
   },
   'reprise-options-invalid': {
     status: 500,

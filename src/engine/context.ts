@@ -103,7 +103,7 @@ export class Context<Tx> {
       requestId: origin.requestId,
       expiresAt: askedAt + retentionMs,
     })
-    return { outcome, response, stored: true, expiresInMs: retentionMs }
+    return { outcome, response, fate: 'stored', expiresInMs: retentionMs }
   }
 
   /** What duplicates in this process get of an answer that was stored. */

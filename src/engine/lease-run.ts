@@ -19,7 +19,7 @@ import type { Context } from './context.ts'
 import type { Flight } from './flights.ts'
 import type { Job } from './job.ts'
 import { Lease } from './lease.ts'
-import type { Executed, RunResult } from './result.ts'
+import { type RunResult, unstored } from './result.ts'
 import { type Handler, LeaseRun } from './run.ts'
 import type { Claim, ClaimResult, Finish, Granted } from './store.ts'
 
@@ -162,17 +162,17 @@ export class LeaseRuns<Tx> {
     const context = this.#context
     const outcome = resumed ? 'resumed' : 'executed'
     const verdict = run.verdict(response)
-    const unstored: Executed = { outcome, response, stored: false, expiresInMs: null }
     if (verdict !== 'store') {
       await this.#giveUp(job, { claim, verdict })
-      return unstored
+      const fate = verdict === 'forget' ? 'forgotten' : 'suspended'
+      return unstored({ outcome, response, fate })
     }
 
     const askedAt = context.clock.now()
     const stored = await this.#finish(job, claim, { response, resource: run.resource })
     if (stored === true) return context.executed(job, { outcome, response, askedAt })
-    if (stored === 'failed') return unstored
-    return (await this.#winner(job)) ?? unstored
+    const winner = stored === 'failed' ? undefined : await this.#winner(job)
+    return winner ?? unstored({ outcome, response, fate: 'not_stored' })
   }
 
   /** `false` when another run has taken over; `'failed'` when the store could not be reached. */

@@ -4,6 +4,7 @@
  * @module
  */
 
+import type { Fate } from '../core/policy.ts'
 import type { CapturedResponse } from '../core/response.ts'
 import type { OpenedResponse } from './seal.ts'
 
@@ -13,8 +14,8 @@ export interface Executed {
   readonly outcome: 'executed' | 'resumed'
   /** Exactly what the handler answered. */
   readonly response: CapturedResponse
-  /** Whether a repeated request will get this answer again. */
-  readonly stored: boolean
+  /** What became of the answer: only `stored` has a repeated request get it again. */
+  readonly fate: Fate
   /** For how long the answer is kept, in milliseconds; `null` when it is not. */
   readonly expiresInMs: number | null
 }
@@ -43,3 +44,12 @@ export interface Refused {
 
 /** How a run ended. */
 export type RunResult = Executed | Replayed | Running | Refused
+
+/** The result of a run whose answer is not kept. */
+export function unstored({
+  outcome = 'executed',
+  response,
+  fate,
+}: Pick<Executed, 'response' | 'fate'> & Partial<Pick<Executed, 'outcome'>>): Executed {
+  return { outcome, response, fate, expiresInMs: null }
+}

@@ -77,7 +77,7 @@ async function follow<Tx>(
     const work = flight.ended
     const ended = await within(context.clock, { ms: left, work, fallback: running })
     if (ended.outcome !== 'executed' && ended.outcome !== 'resumed') return ended
-    return ended.stored ? context.replayOf(flight.job, ended) : undefined
+    return ended.fate === 'stored' ? context.replayOf(flight.job, ended) : undefined
   } catch {
     // The error belongs to the request that led; this one tries for itself.
     return undefined

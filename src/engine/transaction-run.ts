@@ -22,7 +22,7 @@ import type { Cancel } from './clock.ts'
 import type { Context } from './context.ts'
 import type { Flight } from './flights.ts'
 import type { Job } from './job.ts'
-import type { Executed, RunResult } from './result.ts'
+import { type RunResult, unstored } from './result.ts'
 import type {
   Isolation,
   OpenTransaction,
@@ -127,17 +127,17 @@ export class TransactionRuns<Tx> {
     let isCommitting = false
     try {
       const response = await handler(run)
-      const unstored: Executed = { outcome: 'executed', response, stored: false, expiresInMs: null }
+      const undone = unstored({ response, fate: 'forgotten' })
       // Nothing on `tx` outlives a rollback, so an answer that is not stored leaves no effect.
       if ((run.override ?? judge(job.options.policy, response, 'none')) !== 'store') {
         await open.rollback()
-        return unstored
+        return undone
       }
       const finish = await context.finish(job, response, { resource: run.resource })
       const askedAt = context.clock.now()
       isCommitting = true
       await open.commit(finish)
-      if (isJoined) return { ...unstored, stored: true, expiresInMs: job.retentionMs }
+      if (isJoined) return { ...undone, fate: 'stored', expiresInMs: job.retentionMs }
       return context.executed(job, { outcome: 'executed', response, askedAt })
     } catch (error) {
       await open.rollback()

@@ -98,7 +98,7 @@ describe('a run that stopped half way', () => {
 
     const retry = await world.reprise.run(REQUEST, effect.quick)
 
-    expect(retry).toMatchObject({ outcome: 'resumed', stored: true })
+    expect(retry).toMatchObject({ outcome: 'resumed', fate: 'stored' })
     expect(effect.count).toBe(1)
   })
 })
@@ -163,7 +163,7 @@ describe('the lease of a long run', () => {
     effect.end()
 
     expect(duplicate.outcome).toBe('in_progress')
-    expect(await first).toMatchObject({ outcome: 'executed', stored: true })
+    expect(await first).toMatchObject({ outcome: 'executed', fate: 'stored' })
     expect(world.clock.timerCount).toBe(0)
   })
 

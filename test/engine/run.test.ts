@@ -12,7 +12,7 @@ describe('a run under a lease', () => {
     const replayed = await process().run({ ...REQUEST, origin: {} }, async () => response())
 
     expect(executed).toEqual({
-      ...{ outcome: 'executed', response: first, stored: true, expiresInMs: 86_400_000 },
+      ...{ outcome: 'executed', response: first, fate: 'stored', expiresInMs: 86_400_000 },
     })
     expect(replayed).toMatchObject({ outcome: 'replayed', requestId: 'req_1' })
     if (replayed.outcome !== 'replayed') return
@@ -100,8 +100,8 @@ describe('a run under a lease', () => {
     const refused = await reprise.run(REQUEST, async () => response(400))
     const corrected = await reprise.run(OTHER_BODY, effect.quick)
 
-    expect(refused).toMatchObject({ outcome: 'executed', stored: false, expiresInMs: null })
-    expect(corrected).toMatchObject({ outcome: 'executed', stored: true })
+    expect(refused).toMatchObject({ outcome: 'executed', fate: 'forgotten', expiresInMs: null })
+    expect(corrected).toMatchObject({ outcome: 'executed', fate: 'stored' })
     expect((await store.list({ limit: 10 })).records).toHaveLength(1)
   })
 
@@ -118,8 +118,8 @@ describe('a run under a lease', () => {
       return response(500)
     })
 
-    expect(freed).toMatchObject({ stored: false })
-    expect(kept).toMatchObject({ stored: true })
+    expect(freed).toMatchObject({ fate: 'forgotten' })
+    expect(kept).toMatchObject({ fate: 'stored' })
     const replay = await reprise.run(REQUEST, effect.quick)
     expect(replay).toMatchObject({ outcome: 'replayed', response: { status: 500 } })
   })

@@ -61,7 +61,7 @@ describe('a store that fails while the key is claimed', () => {
 
     const result = await reprise.run(REQUEST, effect.quick)
 
-    expect(result).toMatchObject({ outcome: 'executed', stored: true })
+    expect(result).toMatchObject({ outcome: 'executed', fate: 'stored' })
     expect(effect.count).toBe(1)
   })
 
@@ -114,7 +114,7 @@ describe('a store that fails while the answer is stored', () => {
 
     const result = await reprise.run(REQUEST, async () => response())
 
-    expect(result).toMatchObject({ outcome: 'executed', stored: true })
+    expect(result).toMatchObject({ outcome: 'executed', fate: 'stored' })
   })
 
   it('does not turn a success into a failure: the client gets the answer, duplicates wait', async () => {
@@ -124,7 +124,11 @@ describe('a store that fails while the answer is stored', () => {
 
     const result = await reprise.run(REQUEST, effect.quick)
 
-    expect(result).toMatchObject({ outcome: 'executed', stored: false, response: { status: 201 } })
+    expect(result).toMatchObject({
+      outcome: 'executed',
+      fate: 'not_stored',
+      response: { status: 201 },
+    })
     expect((await reprise.run(REQUEST, effect.quick)).outcome).toBe('in_progress')
     expect(effect.count).toBe(1)
     expect(events.map(({ type }) => type)).toContain('not_stored')
@@ -160,7 +164,7 @@ describe('a store that fails while the answer is stored', () => {
 
     const result = await reprise.run(REQUEST, async () => response())
 
-    expect(result).toMatchObject({ stored: true })
+    expect(result).toMatchObject({ fate: 'stored' })
     expect((await reprise.run(REQUEST, async () => response())).outcome).toBe('replayed')
   })
 })
@@ -184,7 +188,7 @@ describe('a store that fails in between', () => {
 
     expect(reason).toMatchObject({ code: 'reprise-lease-lost' })
     // Nobody took over meanwhile, so its answer still counts.
-    expect(await run).toMatchObject({ outcome: 'executed', stored: true })
+    expect(await run).toMatchObject({ outcome: 'executed', fate: 'stored' })
   })
 
   it('survives renewals that fail now and then', async () => {
@@ -198,7 +202,7 @@ describe('a store that fails in between', () => {
 
     expect((await process().run(REQUEST, effect.quick)).outcome).toBe('in_progress')
     effect.end()
-    expect(await run).toMatchObject({ stored: true })
+    expect(await run).toMatchObject({ fate: 'stored' })
   })
 
   it('does not let the effect begin when it can not be marked', async () => {
@@ -235,7 +239,7 @@ describe('a store that fails in between', () => {
     await store.release({ ...record, owner: record.owner }, 'forget')
     effect.end()
 
-    expect(await run).toMatchObject({ outcome: 'executed', stored: false })
+    expect(await run).toMatchObject({ outcome: 'executed', fate: 'not_stored' })
     expect(await store.find(record.id)).toBeUndefined()
   })
 })

@@ -151,7 +151,7 @@ describe('duplicates of a run in another process', () => {
 
     expect((await waiting).outcome).toBe('in_progress')
     effect.end()
-    expect(await first).toMatchObject({ outcome: 'executed', stored: true })
+    expect(await first).toMatchObject({ outcome: 'executed', fate: 'stored' })
     expect(effect.count).toBe(1)
   })
 

@@ -1,0 +1,109 @@
+/**
+ * The headers by which an answer says how it came about.
+ *
+ * @module
+ */
+
+import type { Fate } from '../policy.ts'
+import type { Header } from '../response.ts'
+import type { Dialect } from './dialect.ts'
+
+/** The request that is being answered. */
+export interface KeyedRequest {
+  /** The key, parsed. */
+  readonly key: string
+  /** Id of this request, if it has one. */
+  readonly requestId: string | null
+}
+
+/** What became of the answer of a run. */
+export interface FreshAnswer {
+  readonly status: number
+  readonly fate: Fate
+  /** For how long the answer is kept, in milliseconds; `null` when it is not. */
+  readonly expiresInMs: number | null
+}
+
+/** An answer that is given again. */
+export interface ReplayedAnswer {
+  readonly status: number
+  /** Id of the request that was answered first. */
+  readonly originalRequestId: string | null
+  /** For how long the answer is still kept, in milliseconds. */
+  readonly expiresInMs: number
+  /** Bytes of a body that was too large to keep; `null` when the body is whole. */
+  readonly bodyBytesOmitted: number | null
+}
+
+/** Headers to add to the answer of a run. */
+export function freshMarks(
+  dialect: Dialect,
+  request: KeyedRequest,
+  { status, fate, expiresInMs }: FreshAnswer,
+): readonly Header[] {
+  const { originalRequest, originalRequestOnFirst, expires } = dialect.marks
+  const isStored = fate === 'stored'
+  return written([
+    [dialect.header, keyText(dialect, request.key)],
+    [originalRequest, originalRequestOnFirst ? request.requestId : null],
+    [expires, isStored && expiresInMs !== null ? seconds(expiresInMs) : null],
+    ['Idempotency-Stored', fate === 'not_stored' ? 'false' : null],
+    ['Idempotency-Degraded', fate === 'unprotected' ? 'true' : null],
+    ...(isStored && status >= 400 ? retryMark(dialect, false) : []),
+    ...(fate === 'forgotten' && status >= 500 ? retryMark(dialect, true) : []),
+  ])
+}
+
+/** Headers to add to a replay. */
+export function replayMarks(
+  dialect: Dialect,
+  request: KeyedRequest,
+  { status, originalRequestId, expiresInMs, bodyBytesOmitted }: ReplayedAnswer,
+): readonly Header[] {
+  const { replayed, originalRequest, expires } = dialect.marks
+  return written([
+    [dialect.header, keyText(dialect, request.key)],
+    [replayed, 'true'],
+    [originalRequest, originalRequestId],
+    [expires, seconds(expiresInMs)],
+    ['Idempotency-Body-Omitted', bodyBytesOmitted === null ? null : String(bodyBytesOmitted)],
+    ...(status >= 400 ? retryMark(dialect, false) : []),
+  ])
+}
+
+/** Headers to add to a refusal; without a usable key there is none to echo. */
+export function refusalMarks(
+  dialect: Dialect,
+  { key, retryable }: { readonly key: string | undefined; readonly retryable: boolean },
+): readonly Header[] {
+  return written([
+    [dialect.header, key === undefined ? null : keyText(dialect, key)],
+    ...retryMark(dialect, retryable),
+  ])
+}
+
+type PossibleHeader = readonly [name: string | null, value: string | null]
+
+function retryMark({ marks: { retry } }: Dialect, again: boolean): PossibleHeader[] {
+  return retry === null ? [] : [[retry.header, again ? retry.again : retry.never]]
+}
+
+/** Bare where the key can be written bare, as most clients send it; else as a quoted string. */
+function keyText({ key: { mode } }: Dialect, key: string): string {
+  const isBare = mode !== 'strict' && /^[!#-+\--:<-[\]-~]+$/.test(key)
+  return isBare ? key : `"${key.replace(/["\\]/g, '\\$&')}"`
+}
+
+/** Rounded down, so that nobody relies on an answer that is gone. */
+function seconds(ms: number): string {
+  return String(Math.max(0, Math.floor(ms / 1000)))
+}
+
+/** Leaves out what is not there, and values that no header can carry. */
+function written(possible: readonly PossibleHeader[]): readonly Header[] {
+  const headers: Header[] = []
+  for (const [name, value] of possible) {
+    if (name !== null && value !== null && /^[ -~]+$/.test(value)) headers.push([name, value])
+  }
+  return headers
+}

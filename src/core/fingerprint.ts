@@ -1,0 +1,227 @@
+/**
+ * The fingerprint: a digest of what a request says, equal for a retry and different for any other
+ * request.
+ *
+ * It covers method, path, query, media type, body and the version of the API; not the headers, which
+ * proxies and clients change between attempts. JSON and forms are taken in canonical form, everything
+ * else byte for byte, so a multipart body has to be sent again with the same boundary.
+ *
+ * @module
+ */
+
+import { createHash, createHmac, type Hash } from 'node:crypto'
+import { RepriseError } from './errors.ts'
+import { bytesOf, canonicalForm } from './form.ts'
+import { lengthPrefixed } from './identity.ts'
+import { type CanonicalOptions, canonicalJson } from './json.ts'
+import { canonicalValue } from './json-value.ts'
+import type { OpenSecretRing } from './secret.ts'
+
+/** Keeps these digests apart from all others, and from those of later versions. */
+const TAG = 'reprise fingerprint 1\n'
+
+const CANONICAL_BYTES_MAX = 1_048_576
+
+/** How a body is compared. */
+export interface BodyOptions extends CanonicalOptions {
+  /**
+   * Up to this size, in bytes, JSON and forms are held in memory and compared in canonical form.
+   * Longer ones are compared byte for byte, and `exclude` does not apply to them.
+   *
+   * @default 1048576
+   */
+  readonly canonicalBytesMax?: number
+  /**
+   * Longer bodies, in bytes, are refused.
+   *
+   * @default Infinity
+   */
+  readonly bodyBytesMax?: number
+}
+
+/** How a request is compared. */
+export interface FingerprintOptions extends BodyOptions {
+  /**
+   * Query fields that are left out.
+   *
+   * @default none
+   */
+  readonly excludeQuery?: readonly string[]
+  /**
+   * Secrets that the fingerprint is keyed with, opened by `openSecretRing`.
+   *
+   * @default none: the fingerprint is a plain SHA-256
+   */
+  readonly secrets?: OpenSecretRing
+}
+
+/** Digest of a body: in which form it was compared, and the SHA-256 of that form in base64url. */
+export interface BodyDigest {
+  readonly form: 'json' | 'fields' | 'bytes'
+  readonly sha256: string
+}
+
+/** Takes in a body as it arrives. */
+export interface BodyDigester {
+  /** Throws `idempotency-body-too-large` as soon as the limit is passed. Keeps no hold on `chunk`. */
+  update(chunk: Uint8Array): void
+  /** To be called once, at the end. Throws `idempotency-body-invalid` for ambiguous JSON. */
+  digest(): BodyDigest
+}
+
+/** What of a request is compared. */
+export interface ComparedRequest {
+  readonly method: string
+  /** The path as requested, with the values of route parameters in it. */
+  readonly path: string
+  /** The raw query string, with or without the question mark. */
+  readonly query?: string | null | undefined
+  readonly contentType?: string | null | undefined
+  /** The raw body or the digest of it; `null` is the same as an empty one. */
+  readonly body: Uint8Array | BodyDigest | null
+  /** Version of the API that the request asks for, where it has several. */
+  readonly version?: string | undefined
+}
+
+/**
+ * Every fingerprint that a record of this request may carry, the current one first: one per secret of
+ * the ring, or a single one without secrets.
+ */
+export function fingerprintRequest(
+  request: ComparedRequest,
+  options: FingerprintOptions = {},
+): readonly string[] {
+  const { method, path, query, contentType, body, version } = request
+  const { form, sha256 } =
+    body === null || body instanceof Uint8Array
+      ? digestBody(body ?? new Uint8Array(), contentType, options)
+      : body
+  const fields = canonicalForm(bytesOf(query ?? '').replace(/^\?/, ''), options.excludeQuery)
+  const parts = [method.toUpperCase(), path, fields, essenceOf(contentType), form, sha256]
+  if (version !== undefined) parts.push(version)
+  const digest = createHash('sha256')
+    .update(TAG + lengthPrefixed(parts), 'utf16le')
+    .digest()
+
+  const unkeyed = `1.${digest.toString('base64url')}`
+  if (options.secrets === undefined) return [unkeyed]
+  const keyed = options.secrets.keys.map(
+    ({ id, key }) => `h.${id}.${createHmac('sha256', key).update(digest).digest('base64url')}`,
+  )
+  return options.secrets.acceptUnkeyed ? [...keyed, unkeyed] : keyed
+}
+
+/** Digests a body that arrives in pieces. How it is cut into pieces makes no difference. */
+export function bodyDigest(
+  contentType: string | null | undefined,
+  options: BodyOptions = {},
+): BodyDigester {
+  return new StreamedBody(contentType, options)
+}
+
+/** Digests a body that was parsed as JSON before anybody could see its bytes. */
+export function digestValue(value: unknown, options: CanonicalOptions = {}): BodyDigest {
+  return { form: 'json', sha256: hashOf(canonicalValue(value, options)) }
+}
+
+class StreamedBody implements BodyDigester {
+  readonly #contentType: string | null | undefined
+  readonly #options: BodyOptions
+  readonly #hash: Hash = createHash('sha256')
+  #held: Uint8Array[] = []
+  #isHeld: boolean
+  #bytes = 0
+
+  constructor(contentType: string | null | undefined, options: BodyOptions) {
+    this.#contentType = contentType
+    this.#options = options
+    this.#isHeld = hasCanonicalForm(contentType)
+  }
+
+  update(chunk: Uint8Array): void {
+    this.#bytes += chunk.byteLength
+    refuseOver(this.#bytes, this.#options)
+    if (this.#isHeld && this.#bytes <= canonicalBytesMax(this.#options)) {
+      // A copy, because whoever reads from a socket may use the same memory for the next chunk.
+      this.#held.push(new Uint8Array(chunk))
+      return
+    }
+    this.#isHeld = false
+    for (const held of this.#held) this.#hash.update(held)
+    this.#held = []
+    this.#hash.update(chunk)
+  }
+
+  digest(): BodyDigest {
+    if (!this.#isHeld) return { form: 'bytes', sha256: this.#hash.digest('base64url') }
+    return digestBody(Buffer.concat(this.#held), this.#contentType, this.#options)
+  }
+}
+
+function digestBody(
+  body: Uint8Array,
+  contentType: string | null | undefined,
+  options: BodyOptions,
+): BodyDigest {
+  refuseOver(body.byteLength, options)
+  const isSmall = body.byteLength <= canonicalBytesMax(options)
+  const essence = essenceOf(contentType)
+  if (isSmall && isForm(essence)) {
+    const encoded = Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString('latin1')
+    return { form: 'fields', sha256: hashOf(canonicalForm(encoded, options.exclude)) }
+  }
+  const json = isSmall && isJson(essence) ? jsonOf(body, options) : undefined
+  if (json !== undefined) return { form: 'json', sha256: hashOf(json) }
+  return { form: 'bytes', sha256: hashOf(body) }
+}
+
+/** Canonical text of a body; `undefined` if it is not JSON, whatever its media type says. */
+function jsonOf(body: Uint8Array, options: BodyOptions): string | undefined {
+  const text = decodeUtf8(body)
+  if (text === undefined) return undefined
+  const result = canonicalJson(text, options)
+  if (result.kind === 'refused') throw new RepriseError('idempotency-body-invalid', result.detail)
+  return result.kind === 'canonical' ? result.text : undefined
+}
+
+/** Keeps a byte order mark, which JSON does not allow. */
+const UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+
+function decodeUtf8(bytes: Uint8Array): string | undefined {
+  try {
+    return UTF8.decode(bytes)
+  } catch {
+    return undefined
+  }
+}
+
+/** The media type without parameters: a retry may well say `charset` where the first try did not. */
+function essenceOf(contentType: string | null | undefined): string {
+  return (contentType ?? '').split(';', 1).join('').trim().toLowerCase()
+}
+
+function isJson(essence: string): boolean {
+  return essence.endsWith('/json') || essence.endsWith('+json')
+}
+
+function isForm(essence: string): boolean {
+  return essence === 'application/x-www-form-urlencoded'
+}
+
+function hasCanonicalForm(contentType: string | null | undefined): boolean {
+  const essence = essenceOf(contentType)
+  return isJson(essence) || isForm(essence)
+}
+
+function canonicalBytesMax(options: BodyOptions): number {
+  return options.canonicalBytesMax ?? CANONICAL_BYTES_MAX
+}
+
+function refuseOver(bytes: number, { bodyBytesMax = Number.POSITIVE_INFINITY }: BodyOptions): void {
+  if (bytes <= bodyBytesMax) return
+  throw new RepriseError('idempotency-body-too-large', `The body has over ${bodyBytesMax} bytes`)
+}
+
+function hashOf(data: string | Uint8Array): string {
+  return createHash('sha256').update(data).digest('base64url')
+}

@@ -1,0 +1,110 @@
+/**
+ * Refusals as clients see them: a problem document (RFC 9457), or the same in the format of another
+ * dialect. No key, body or secret is in it, unless a dialect's contract names the key.
+ *
+ * @module
+ */
+
+import { type ClientErrorCode, docsUrlOf, ERRORS } from './errors.ts'
+import type { KeyFault } from './key.ts'
+import type { CapturedResponse, Header } from './response.ts'
+
+/** One refusal of one request. */
+export interface Occurrence {
+  readonly code: ClientErrorCode
+  /** What happened here, without a full stop; what to do about it is added. */
+  readonly detail?: string
+  /** The key, parsed; absent when there is no usable one. */
+  readonly key?: string
+  /** What is wrong with the key, for `idempotency-key-invalid`. */
+  readonly keyFault?: KeyFault
+  /**
+   * When to send the request again, in seconds; for retryable codes only.
+   *
+   * @default 1
+   */
+  readonly retryAfterSeconds?: number
+  /** Id of the refused request, for support. */
+  readonly requestId?: string
+  /**
+   * Where the pages of the codes are published.
+   *
+   * @default DOCS_URL
+   */
+  readonly docsUrl?: string
+  /** Extension members of the app's own. They never replace the members of {@link Problem}. */
+  readonly members?: Readonly<Record<string, unknown>>
+}
+
+/** A problem document. */
+export interface Problem {
+  /** Page of the code. */
+  readonly type: string
+  /** The same for every occurrence of the code. */
+  readonly title: string
+  /** The status that the response really has. */
+  readonly status: number
+  /** What happened, if there is more to say than the title, and what to do next. */
+  readonly detail: string
+  readonly code: ClientErrorCode
+  /** Whether the same request with the same key can succeed later. */
+  readonly retryable: boolean
+  readonly requestId?: string
+}
+
+/** How refusals are written. */
+export interface ErrorFormat {
+  readonly contentType: string
+  /** Statuses other than those of the table. */
+  readonly statuses: Readonly<Partial<Record<ClientErrorCode, number>>>
+  /** The body, to be written as JSON. */
+  readonly body: (problem: Problem, occurrence: Occurrence) => unknown
+}
+
+/** The format of RFC 9457. */
+export const problemFormat: ErrorFormat = {
+  contentType: 'application/problem+json',
+  statuses: {},
+  body: (problem, { members }) => ({ ...members, ...problem }),
+}
+
+/** The problem document of an occurrence. */
+export function problemOf(occurrence: Occurrence, status?: number): Problem {
+  const { code, detail, requestId } = occurrence
+  const entry = ERRORS[code]
+  return {
+    type: docsUrlOf(code, occurrence.docsUrl),
+    title: entry.title,
+    status: status ?? entry.status,
+    detail: detail === undefined ? entry.hint : `${detail}. ${entry.hint}`,
+    code,
+    retryable: entry.retryable,
+    ...(requestId === undefined ? {} : { requestId }),
+  }
+}
+
+/** The response to a refused request. */
+export function renderProblem(
+  occurrence: Occurrence,
+  format: ErrorFormat = problemFormat,
+): CapturedResponse {
+  const problem = problemOf(occurrence, format.statuses[occurrence.code])
+  const headers: Header[] = [
+    ['Content-Type', format.contentType],
+    ['Link', `<${problem.type}>; rel="describedby"; type="text/html"`],
+  ]
+  if (problem.retryable) {
+    headers.push(['Retry-After', retryAfter(occurrence.retryAfterSeconds)])
+  }
+  const text = JSON.stringify(format.body(problem, occurrence))
+  return { status: problem.status, headers, body: new TextEncoder().encode(text) }
+}
+
+/** Longer waits are a mistake of whoever asks for them. */
+const RETRY_AFTER_SECONDS_MAX = 86_400
+
+/** A whole number of seconds, at least one: zero would make a tight loop of an obedient client. */
+function retryAfter(seconds = 1): string {
+  const whole = Number.isNaN(seconds) ? 1 : Math.ceil(seconds)
+  return String(Math.min(Math.max(1, whole), RETRY_AFTER_SECONDS_MAX))
+}

@@ -1,0 +1,129 @@
+import { readFileSync } from 'node:fs'
+import { describe, expect, it } from 'vitest'
+import { dialects } from '../../src/core/dialects/index.ts'
+import {
+  type ClientErrorCode,
+  docsUrlOf,
+  ERRORS,
+  type ErrorCode,
+  isRepriseError,
+  RepriseError,
+} from '../../src/core/errors.ts'
+import { problemOf } from '../../src/core/problem.ts'
+
+// Object.keys forgets the codes that the type of the table has.
+const CODES = Object.keys(ERRORS) as ErrorCode[]
+
+const page = readFileSync(new URL('../../docs/errors.md', import.meta.url), 'utf8')
+
+/** Text of each section by its heading. */
+const sections = new Map(
+  page
+    .split(/^## /m)
+    .slice(1)
+    .map((section) => {
+      const end = section.indexOf('\n')
+      return [section.slice(0, end), section.slice(end)]
+    }),
+)
+
+function isClientCode(code: ErrorCode): code is ClientErrorCode {
+  return code.startsWith('idempotency-')
+}
+
+describe('the page of errors', () => {
+  it('has a section for each code of the table, in its order, and no other', () => {
+    expect([...page.matchAll(/^## (.*)$/gm)].map(([, heading]) => heading)).toEqual(CODES)
+  })
+
+  for (const code of CODES) {
+    const section = sections.get(code) ?? ''
+    const { status, title, retryable } = ERRORS[code]
+
+    it(`${code}: says status, title and whether to try again as the table does`, () => {
+      const again = retryable ? 'retryable' : 'not retryable'
+
+      expect(section.trim().split('\n')[0]).toBe(`Status ${status} · ${again} · ${title}`)
+    })
+
+    it(`${code}: shows what is really sent or thrown`, () => {
+      const [, language, example = ''] = /```(\w+)\n(.*?)\n```/s.exec(section) ?? []
+
+      if (isClientCode(code)) {
+        expect([language, JSON.parse(example)]).toEqual(['json', problemOf({ code })])
+      } else {
+        expect([language, example]).toEqual(['text', new RepriseError(code).message])
+      }
+    })
+
+    it(`${code}: tells everybody concerned what to do next`, () => {
+      const told = [...section.matchAll(/^- \*\*(\w+):\*\* \S/gm)].map(([, who]) => who)
+
+      expect(told).toEqual([...(isClientCode(code) ? ['Client'] : []), 'Developer', 'Operator'])
+    })
+  }
+})
+
+describe('the table of errors', () => {
+  for (const code of CODES) {
+    it(`${code}: has the status of an error, a title without and a hint with a full stop`, () => {
+      const { status, title, hint } = ERRORS[code]
+
+      expect(status).toBeGreaterThanOrEqual(400)
+      expect(status).toBeLessThan(600)
+      expect(title).toMatch(/^[A-Z].*[^.]$/)
+      expect(hint).toMatch(/^[A-Z].*\.$/)
+    })
+  }
+
+  it('has a 4xx for what the client did and a retryable 503 for what passes', () => {
+    const clientCodes = CODES.filter(isClientCode)
+    const wrong = clientCodes.filter(
+      (code) =>
+        ERRORS[code].status >= 500 && !(ERRORS[code].status === 503 && ERRORS[code].retryable),
+    )
+
+    expect(wrong).toEqual([])
+  })
+})
+
+describe('RepriseError', () => {
+  it('carries the row of its code and keeps the cause', () => {
+    const cause = new Error('connection reset')
+    const error = new RepriseError('reprise-schema-missing', 'Table records is missing', { cause })
+    const { status, retryable, hint } = ERRORS['reprise-schema-missing']
+    const docsUrl = docsUrlOf('reprise-schema-missing')
+
+    expect(error).toMatchObject({
+      code: 'reprise-schema-missing',
+      status,
+      retryable,
+      hint,
+      docsUrl,
+    })
+    expect(error.message).toBe(`Table records is missing. ${hint} (${docsUrl})`)
+    expect(error.cause).toBe(cause)
+  })
+
+  it('is known by its looks, so that one of another copy of the package is known too', () => {
+    const foreign = Object.assign(new Error('x'), { name: 'RepriseError', code: 'c', hint: 'h' })
+
+    expect(isRepriseError(new RepriseError('reprise-lease-lost'))).toBe(true)
+    expect(isRepriseError(foreign)).toBe(true)
+    expect(isRepriseError(new Error('x'))).toBe(false)
+    // As PostgreSQL reports its errors.
+    expect(isRepriseError(Object.assign(new Error('x'), { code: '42P01', hint: 'h' }))).toBe(false)
+    expect(isRepriseError({ name: 'RepriseError', code: 'c', hint: 'h' })).toBe(false)
+    expect(isRepriseError(null)).toBe(false)
+  })
+})
+
+describe('statuses of dialects', () => {
+  for (const dialect of Object.values(dialects)) {
+    it(`${dialect.name} only has statuses for codes of the table`, () => {
+      const unknown = Object.keys(dialect.errors.statuses).filter((code) => !(code in ERRORS))
+
+      expect(unknown).toEqual([])
+    })
+  }
+})

@@ -1,0 +1,71 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { lengthPrefixed, recordId } from '../../src/core/identity.ts'
+
+/** Strings that look like lengths and parts, and strings of any code units. */
+const part = fc.oneof(
+  fc.array(fc.constantFrom('0', '1', '2', ':', 'a')).map((chars) => chars.join('')),
+  fc.array(fc.nat(0xffff)).map((codes) => String.fromCharCode(...codes)),
+)
+const parts = fc.array(part, { maxLength: 4 })
+
+/** The parts of a prefixed text; whatever can be taken apart again was joined without loss. */
+function takeApart(text: string): readonly string[] {
+  const found: string[] = []
+  for (let at = 0; at < text.length; ) {
+    const colon = text.indexOf(':', at)
+    const end = colon + 1 + Number(text.slice(at, colon))
+    found.push(text.slice(colon + 1, end))
+    at = end
+  }
+  return found
+}
+
+describe('lengthPrefixed', () => {
+  it('can be taken apart again', () => {
+    fc.assert(
+      fc.property(parts, (list) => {
+        expect(takeApart(lengthPrefixed(list))).toEqual(list)
+      }),
+    )
+  })
+})
+
+describe('recordId', () => {
+  it('has 43 characters that mean nothing to any store', () => {
+    fc.assert(
+      fc.property(parts, (list) => {
+        expect(recordId(list)).toMatch(/^[\w-]{43}$/)
+      }),
+    )
+  })
+
+  it('differs for lists that only look alike when joined', () => {
+    const lists = [['ab', 'c'], ['a', 'bc'], ['abc'], ['abc', ''], ['', 'abc'], ['1:a', 'bc'], []]
+
+    expect(new Set(lists.map((list) => recordId(list))).size).toBe(lists.length)
+  })
+
+  it('is equal for equal lists and for no others', () => {
+    fc.assert(
+      fc.property(parts, parts, (a, b) => {
+        expect(recordId(a) === recordId(b)).toBe(JSON.stringify(a) === JSON.stringify(b))
+      }),
+    )
+  })
+
+  it('keeps lone surrogates apart', () => {
+    expect(recordId(['\ud800'])).not.toBe(recordId(['\ud801']))
+  })
+
+  it('keeps namespaces apart', () => {
+    expect(recordId(['a'], 'b')).not.toBe(recordId(['a']))
+    expect(recordId(['a'], 'b')).not.toBe(recordId(['b', 'a']))
+  })
+
+  it('stays the same from release to release', () => {
+    expect(recordId(['acct_1', 'POST /charges', 'k1'])).toBe(
+      '_MGpoC2ar9_5nguNk-oB_rG-wQDo-F3HDIMaMHuyce4',
+    )
+  })
+})
