@@ -1,0 +1,114 @@
+/**
+ * The package as its users get it: packed, unpacked, and loaded from a project beside it.
+ *
+ * @module
+ */
+
+import { execFile } from 'node:child_process'
+import { readdirSync, readFileSync } from 'node:fs'
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join, posix, relative, sep } from 'node:path'
+import { promisify } from 'node:util'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+
+const run = promisify(execFile)
+const root = join(import.meta.dirname, '../..')
+const manifest: { readonly exports: Readonly<Record<string, string>>; readonly version: string } =
+  JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
+const modules = Object.keys(manifest.exports).filter((subpath) => subpath !== './package.json')
+
+let project: string
+let installed: string
+
+beforeAll(async () => {
+  project = await mkdtemp(join(tmpdir(), 'reprise-package-'))
+  installed = join(project, 'node_modules', 'reprise')
+  await mkdir(installed, { recursive: true })
+  await run('npm', ['pack', '--ignore-scripts', '--silent', '--pack-destination', project], {
+    cwd: root,
+  })
+  const tarball = join(project, `reprise-${manifest.version}.tgz`)
+  await run('tar', ['-xzf', tarball, '-C', installed, '--strip-components=1'])
+})
+
+afterAll(async () => {
+  await rm(project, { recursive: true, force: true })
+})
+
+describe('the packed package', () => {
+  test('holds a module with its types for each source file, and no other', () => {
+    const stem = (file: string) => file.replace(/(\.d)?\.(ts|js)$/, '')
+    const sources = filesBelow(join(root, 'src')).map(stem)
+    const built = filesBelow(join(installed, 'dist'))
+
+    expect(built.filter((file) => file.endsWith('.js')).map(stem)).toEqual(sources)
+    expect(built.filter((file) => file.endsWith('.d.ts')).map(stem)).toEqual(sources)
+  })
+
+  test('exports each index file below src, and nothing else', () => {
+    const index = filesBelow(join(installed, 'dist')).filter(isEntry)
+    const exported = modules.map((subpath) => manifest.exports[subpath] ?? '')
+
+    expect(exported.sort()).toEqual(index.map((file) => `./dist/${file}`).sort())
+  })
+
+  test('holds no test, no script and no map to a file that is not there', () => {
+    const top = new Set(filesBelow(installed).map((file) => file.split('/')[0]))
+
+    expect([...top]).not.toContain('test')
+    expect([...top]).not.toContain('scripts')
+    for (const file of filesBelow(installed).filter((name) => name.endsWith('.map'))) {
+      const map = JSON.parse(readFileSync(join(installed, file), 'utf8'))
+      expect(map.sourcesContent, file).toHaveLength(map.sources.length)
+    }
+  })
+
+  test('lets every subpath be imported and required, with the same names', async () => {
+    const imported = await load('import', modules)
+    const required = await load('require', modules)
+
+    expect(Object.keys(imported)).toEqual(modules)
+    for (const names of Object.values(imported)) expect(names).not.toEqual([])
+    expect(required).toEqual(imported)
+  })
+
+  test('gives its own manifest', async () => {
+    const { './package.json': names } = await load('require', ['./package.json'])
+    expect(names).toContain('version')
+  })
+
+  test('does not give what it does not export', async () => {
+    const loading = load('import', ['./dist/core/decide.js'])
+    await expect(loading).rejects.toThrow('ERR_PACKAGE_PATH_NOT_EXPORTED')
+  })
+})
+
+/** Loads subpaths in a Node process of the project; answers the names that each one exports. */
+async function load(
+  how: 'import' | 'require',
+  asked: readonly string[],
+): Promise<Readonly<Record<string, readonly string[]>>> {
+  const file = join(project, how === 'import' ? 'load.mjs' : 'load.cjs')
+  const entries = asked.map((subpath) => {
+    const specifier = JSON.stringify(posix.join('reprise', subpath))
+    const loaded = how === 'import' ? `await import(${specifier})` : `require(${specifier})`
+    return `[${JSON.stringify(subpath)}, Object.keys(${loaded}).sort()]`
+  })
+  await writeFile(file, `console.log(JSON.stringify(Object.fromEntries([${entries.join(', ')}])))`)
+
+  const { stdout } = await run(process.execPath, ['--no-warnings', file], { cwd: project })
+  return JSON.parse(stdout)
+}
+
+/** Whether a built file is meant to be imported by users: the root, the stores, the test kit. */
+function isEntry(file: string): boolean {
+  return /^(index|stores\/[^/]+\/index|testing\/index)\.js$/.test(file)
+}
+
+function filesBelow(folder: string): string[] {
+  return readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => relative(folder, join(entry.parentPath, entry.name)).split(sep).join('/'))
+    .sort()
+}

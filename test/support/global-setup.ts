@@ -1,0 +1,69 @@
+/**
+ * Servers for the whole run, started once, and the list of what did not run, printed at its end.
+ *
+ * @module
+ */
+
+import { randomBytes } from 'node:crypto'
+import { rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { TestProject } from 'vitest/node'
+import { query, startPostgres } from '../../scripts/servers/postgres.ts'
+import { startRedis } from '../../scripts/servers/redis.ts'
+import { reportNotRun } from './not-run-report.ts'
+
+declare module 'vitest' {
+  interface ProvidedContext {
+    readonly postgres: {
+      readonly url: string
+      /** What the names of this run's databases begin with. */
+      readonly databasePrefix: string
+    }
+    readonly redis: { readonly url: string } | { readonly missing: string }
+    /** File that suites which do not run are written to, one per line. */
+    readonly notRunFile: string
+  }
+}
+
+/** Starts what tests need; returns what ends it. */
+export async function setup(project: TestProject): Promise<() => Promise<void>> {
+  const postgres = await startPostgres()
+  const redis = await startRedis()
+  const databasePrefix = `reprise_test_${process.pid}_${randomBytes(4).toString('hex')}_`
+  const notRunFile = join(tmpdir(), `${databasePrefix}not_run`)
+  if (postgres.origin.startsWith('running')) await dropDatabases(postgres.url, isOrphan)
+  console.log(`PostgreSQL: ${postgres.origin}. Redis: ${'url' in redis ? redis.origin : 'none'}.`)
+
+  project.provide('postgres', { url: postgres.url, databasePrefix })
+  project.provide('redis', 'url' in redis ? { url: redis.url } : redis)
+  project.provide('notRunFile', notRunFile)
+
+  return async () => {
+    if (await reportNotRun(notRunFile, Boolean(process.env['CI']))) process.exitCode = 1
+    await rm(notRunFile, { force: true })
+    await dropDatabases(postgres.url, (name) => name.startsWith(databasePrefix))
+    await postgres.stop()
+    if ('url' in redis) await redis.stop()
+  }
+}
+
+/** Drops what failed or interrupted runs left behind on a server that lives on. */
+async function dropDatabases(url: string, isLeft: (name: string) => boolean): Promise<void> {
+  const { rows } = await query(url, `select datname from pg_database`)
+  for (const { datname } of rows) {
+    if (isLeft(datname)) await query(url, `drop database if exists ${datname} with (force)`)
+  }
+}
+
+/** Whether the run that made the database is over. Only true of a server on this machine. */
+function isOrphan(database: string): boolean {
+  const pid = /^reprise_test_(\d+)_[0-9a-f]+_[0-9a-f]+$/.exec(database)?.[1]
+  if (pid === undefined) return false
+  try {
+    process.kill(Number(pid), 0)
+    return false
+  } catch (error) {
+    return error instanceof Error && 'code' in error && error.code === 'ESRCH'
+  }
+}
