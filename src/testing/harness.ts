@@ -1,0 +1,62 @@
+/**
+ * What a store's own test hands to the contract.
+ *
+ * @module
+ */
+
+import type { Store } from '../engine/store.ts'
+
+/** A store under test. It may be fresh for each check or shared by all that run one after another. */
+export interface StoreHarness<Tx = unknown> {
+  readonly store: Store<Tx>
+  /** The same data through another store instance, as another process would. */
+  readonly peer: Store<Tx>
+  /**
+   * Whether a change made through `store` wakes who watches through `peer`. `false` where processes
+   * notice each other by polling only.
+   *
+   * @default true
+   */
+  readonly wakesPeer?: boolean
+  /**
+   * How long a watcher may sleep on after a change before the check fails, in milliseconds.
+   *
+   * @default 10000
+   */
+  readonly wakesWithinMs?: number
+  /**
+   * Lets the store's clock go on by `ms` milliseconds, for all records or for those given. A store
+   * whose clock can not be set shifts the stored instants back instead, so that real time also
+   * passes a little.
+   */
+  advance(ms: number, ids?: readonly string[]): Promise<void>
+}
+
+/** One check of the contract. It throws when the store breaks it. */
+export interface StoreCheck {
+  /** The behaviour, as a statement. */
+  readonly name: string
+  check(harness: StoreHarness): Promise<void>
+}
+
+/** A store with transactions under test, and an effect of the app's own to commit with them. */
+export interface TransactionHarness<Tx = unknown> extends StoreHarness<Tx> {
+  /** Whether verbs and transactions go on beside an open one; `false` with a single connection. */
+  readonly concurrentTransactions: boolean
+  /** Adds one row of the app's own inside the transaction. */
+  addEffect(tx: Tx): Promise<void>
+  /** How many such rows are committed. */
+  countEffects(): Promise<number>
+  /**
+   * Runs a statement that the database refuses and swallows the error, as a careless handler does.
+   * Absent where a transaction goes on after a statement that failed.
+   */
+  failStatement?(tx: Tx): Promise<void>
+}
+
+/** One check of the transaction contract. */
+export interface TransactionCheck {
+  /** The behaviour, as a statement. */
+  readonly name: string
+  check(harness: TransactionHarness): Promise<void>
+}

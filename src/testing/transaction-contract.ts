@@ -1,0 +1,12 @@
+/**
+ * The contract of a store's `transactions` as a list of checks, for stores that have them.
+ *
+ * @module
+ */
+
+import { beginChecks } from './contract/begin.ts'
+import { commitChecks } from './contract/commit.ts'
+import type { TransactionCheck } from './harness.ts'
+
+/** What every store with transactions does. The checks must not run at once. */
+export const transactionContract: readonly TransactionCheck[] = [...commitChecks, ...beginChecks]
