@@ -1,0 +1,91 @@
+/**
+ * ioredis, for one server and for a cluster; iovalkey has the same shape. Declared structurally, so
+ * that the drivers stay optional peers of whichever version.
+ *
+ * @module
+ */
+
+import type { Argument, Connection, Listener, Primary, Reply } from '../client.ts'
+
+/** What is used of a connection for messages. */
+export interface IoredisListener {
+  on(event: 'error', listener: (error: Error) => void): unknown
+  on(event: 'message', listener: (channel: string, message: string) => void): unknown
+  subscribe(channel: string): Promise<unknown>
+  unsubscribe(channel: string): Promise<unknown>
+  disconnect(): void
+}
+
+/** Settings that are looked at, or set on the connection for messages. */
+export interface IoredisOptions {
+  readonly host?: string | undefined
+  readonly port?: number | undefined
+  readonly keyPrefix?: string | Buffer | undefined
+  readonly enableOfflineQueue?: boolean | undefined
+}
+
+/** What is used of a client that `new Redis()` made. */
+export interface IoredisClient {
+  readonly options: IoredisOptions
+  callBuffer(command: string, args: Argument[]): Promise<unknown>
+  duplicate(override?: { readonly enableOfflineQueue: boolean }): IoredisListener
+}
+
+/** What is used of a client that `new Cluster()` made. */
+export interface IoredisCluster {
+  readonly options: Pick<IoredisOptions, 'keyPrefix' | 'enableOfflineQueue'>
+  callBuffer(command: string, args: Argument[]): Promise<unknown>
+  nodes(role: 'master'): readonly Pick<IoredisClient, 'options' | 'callBuffer'>[]
+  duplicate(nodes?: never[], override?: { readonly enableOfflineQueue: boolean }): IoredisListener
+}
+
+/** A subscription may be asked for before the connection is there. */
+const QUEUED = { enableOfflineQueue: true }
+
+/** A connection over an ioredis client. */
+export function ioredisConnection(client: IoredisClient): Connection {
+  const send = sender(client)
+  return {
+    send: (_key, command) => send(command),
+    primaries: async () => [{ address: addressOf(client.options), send }],
+    listen: async (onMessage) => listener(client.duplicate(QUEUED), onMessage),
+  }
+}
+
+/** A connection over an ioredis cluster client. */
+export function ioredisClusterConnection(cluster: IoredisCluster): Connection {
+  const send = sender(cluster)
+  return {
+    // The driver finds the key in the command by itself.
+    send: (_key, command) => send(command),
+    primaries: async () =>
+      cluster
+        .nodes('master')
+        .map((node): Primary => ({ address: addressOf(node.options), send: sender(node) })),
+    listen: async (onMessage) => listener(cluster.duplicate([], QUEUED), onMessage),
+  }
+}
+
+function sender(client: Pick<IoredisClient, 'callBuffer'>): Primary['send'] {
+  // The driver leaves the type of a raw reply open; the protocol has only these.
+  return ([name = '', ...args]) => client.callBuffer(String(name), args) as Promise<Reply>
+}
+
+function addressOf({ host, port }: IoredisOptions): string {
+  return `${host}:${port}`
+}
+
+function listener(client: IoredisListener, onMessage: (channel: string) => void): Listener {
+  // An error event that nobody listens to is printed; the driver reconnects by itself.
+  client.on('error', () => {})
+  client.on('message', onMessage)
+  return {
+    subscribe: async (channel) => {
+      await client.subscribe(channel)
+    },
+    unsubscribe: async (channel) => {
+      await client.unsubscribe(channel)
+    },
+    close: async () => client.disconnect(),
+  }
+}

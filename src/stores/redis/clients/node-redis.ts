@@ -1,0 +1,95 @@
+/**
+ * node-redis (the package `redis`), for one server and for a cluster. Declared structurally, so that
+ * the driver stays an optional peer of whichever version.
+ *
+ * @module
+ */
+
+import type { Argument, Connection, Listener, Primary, Reply } from '../client.ts'
+
+/** Per-command settings of node-redis, as far as they are used here. */
+export interface NodeRedisCommandOptions {
+  readonly typeMapping?: { readonly 36?: BufferConstructor }
+}
+
+/** What is used of a connection for messages. */
+export interface NodeRedisListener {
+  on(event: 'error', listener: (error: Error) => void): unknown
+  connect(): Promise<unknown>
+  subscribe(channel: string, listener: (message: string, channel: string) => void): Promise<void>
+  unsubscribe(channel: string): Promise<void>
+  destroy(): void
+}
+
+/** What is used of a client that `createClient` made. */
+export interface NodeRedisClient {
+  sendCommand(args: readonly Argument[], options?: NodeRedisCommandOptions): Promise<unknown>
+  duplicate(): NodeRedisListener
+}
+
+/** What is used of a client that `createCluster` made. */
+export interface NodeRedisCluster {
+  readonly masters: readonly { readonly address: string }[]
+  sendCommand(
+    firstKey: string,
+    isReadonly: boolean,
+    args: Argument[],
+    options?: NodeRedisCommandOptions,
+  ): Promise<unknown>
+  nodeClient(node: { readonly address: string }): Promise<Pick<NodeRedisClient, 'sendCommand'>>
+  duplicate(overrides?: { readonly minimizeConnections?: boolean }): NodeRedisListener
+}
+
+/** 36 is `$`, the mark of a bulk string in the protocol: those come as bytes. */
+const AS_BYTES: NodeRedisCommandOptions = { typeMapping: { 36: Buffer } }
+
+/** A connection over a node-redis client. */
+export function nodeRedisConnection(client: NodeRedisClient): Connection {
+  const send = sender(client)
+  return {
+    send: (_key, command) => send(command),
+    primaries: async () => [{ address: 'the only server', send }],
+    listen: (onMessage) => listen(client.duplicate(), onMessage),
+  }
+}
+
+/** A connection over a node-redis cluster client. */
+export function nodeRedisClusterConnection(cluster: NodeRedisCluster): Connection {
+  return {
+    // As in `sender`.
+    send: (key, command) =>
+      cluster.sendCommand(key, false, [...command], AS_BYTES) as Promise<Reply>,
+    primaries: () =>
+      Promise.all(
+        cluster.masters.map(async (node): Promise<Primary> => {
+          return { address: node.address, send: sender(await cluster.nodeClient(node)) }
+        }),
+      ),
+    // Messages need one connection; without the option there would be one to every node.
+    listen: (onMessage) => listen(cluster.duplicate({ minimizeConnections: true }), onMessage),
+  }
+}
+
+function sender(client: Pick<NodeRedisClient, 'sendCommand'>): Primary['send'] {
+  // The driver leaves the type of a raw reply open; the protocol has only these.
+  return (command) => client.sendCommand(command, AS_BYTES) as Promise<Reply>
+}
+
+async function listen(
+  client: NodeRedisListener,
+  onMessage: (channel: string) => void,
+): Promise<Listener> {
+  // An error event that nobody listens to ends the process; the driver reconnects by itself.
+  client.on('error', () => {})
+  try {
+    await client.connect()
+  } catch (error) {
+    client.destroy()
+    throw error
+  }
+  return {
+    subscribe: (channel) => client.subscribe(channel, (_message, from) => onMessage(from)),
+    unsubscribe: (channel) => client.unsubscribe(channel),
+    close: async () => client.destroy(),
+  }
+}

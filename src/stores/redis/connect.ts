@@ -1,0 +1,42 @@
+/**
+ * Recognises the driver.
+ *
+ * @module
+ */
+
+import { RepriseError } from '../../core/errors.ts'
+import type { Connection } from './client.ts'
+import {
+  type IoredisClient,
+  type IoredisCluster,
+  ioredisClusterConnection,
+  ioredisConnection,
+} from './clients/ioredis.ts'
+import {
+  type NodeRedisClient,
+  type NodeRedisCluster,
+  nodeRedisClusterConnection,
+  nodeRedisConnection,
+} from './clients/node-redis.ts'
+
+/** A connected client: of node-redis, ioredis or iovalkey, for one server or for a cluster. */
+export type RedisClient = NodeRedisClient | NodeRedisCluster | IoredisClient | IoredisCluster
+
+/**
+ * The connection behind a client, which is recognised by its shape.
+ *
+ * @throws RepriseError `reprise-options-invalid`
+ */
+export function connectionOf(client: RedisClient): Connection {
+  if ('callBuffer' in client) {
+    if (client.options.keyPrefix) throw invalid('has a keyPrefix; use the option prefix instead')
+    return 'nodes' in client ? ioredisClusterConnection(client) : ioredisConnection(client)
+  }
+  if ('masters' in client) return nodeRedisClusterConnection(client)
+  if ('sendCommand' in client && 'duplicate' in client) return nodeRedisConnection(client)
+  throw invalid('is neither of node-redis nor of ioredis')
+}
+
+function invalid(detail: string): RepriseError {
+  return new RepriseError('reprise-options-invalid', `The client of the Redis store ${detail}`)
+}
