@@ -53,7 +53,7 @@ export {
   type Header,
   type HeaderPolicy,
 } from './core/response.ts'
-export { hashSecret, type SecretRing } from './core/secret.ts'
+export { hashSecret, type OpenSecretRing, openSecretRing, type SecretRing } from './core/secret.ts'
 export type { Clock, Random } from './engine/clock.ts'
 export type { EventListener, EventType, RepriseEvent } from './engine/events.ts'
 export type { RunRequest } from './engine/job.ts'

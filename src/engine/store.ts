@@ -96,8 +96,10 @@ export interface Unknown {
   readonly outcome: 'unknown'
 }
 
+/** What stands in the way of a claim. */
 export type Refusal = Replay | InProgress | Mismatch | Unknown
 
+/** The answer to a claim. */
 export type ClaimResult = Granted | Refusal
 
 /** A step on the way: the recovery point reached, and what the next phase needs. */
@@ -250,6 +252,7 @@ export interface TransactionRequest<Tx> extends RecordIdentity {
   readonly connection?: Tx
 }
 
+/** How far a transaction is kept apart from others. */
 export type Isolation = 'read committed' | 'repeatable read' | 'serializable'
 
 /** The transaction is open and the key is the caller's until it ends. */

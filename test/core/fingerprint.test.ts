@@ -177,14 +177,14 @@ describe('fingerprintRequest on forms and queries', () => {
   })
 
   it('keeps every byte of a form', () => {
-    const pair = fc.uint8Array({ maxLength: 6 })
+    const byte = fc.nat(255)
 
     fc.assert(
-      fc.property(pair, pair, (a, b) => {
-        const [x, y] = [escaped(a), escaped(b)]
+      fc.property(fc.uint8Array({ maxLength: 3 }), byte, byte, (start, a, b) => {
+        const [x, y] = [escaped([...start, a]), escaped([...start, b])]
 
-        expect(form(`f=${x}`) === form(`f=${y}`)).toBe(x === y)
-        expect(form(`${x}=f`) === form(`${y}=f`)).toBe(x === y)
+        expect(form(`f=${x}`) === form(`f=${y}`)).toBe(a === b)
+        expect(form(`${x}=f`) === form(`${y}=f`)).toBe(a === b)
       }),
     )
   })
@@ -338,8 +338,8 @@ describe('bodyDigest', () => {
   })
 })
 
-function escaped(bytes: Uint8Array): string {
-  return Array.from(bytes, (byte) => `%${byte.toString(16).padStart(2, '0')}`).join('')
+function escaped(bytes: readonly number[]): string {
+  return bytes.map((byte) => `%${byte.toString(16).padStart(2, '0')}`).join('')
 }
 
 /** Whether the digest refuses the body, which the properties are not about. */

@@ -34,7 +34,7 @@ const anyJson = fc
     value: anyValue,
     space: fc.constantFrom(0, 1, '\t', '\r\n'),
     cut: fc.nat(),
-    insert: fc.constantFrom('', '', '', ...'{}[]":,\\ue0-+.1tn\u0001\u00a0\ufeff'),
+    insert: fc.constantFrom('', '', '', ...Array.from('{}[]":,\\ue0-+.1tn\u0001\u00a0\ufeff')),
     drop: fc.nat(2),
   })
   .map(({ value, space, cut, insert, drop }) => {

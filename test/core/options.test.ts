@@ -45,7 +45,7 @@ describe('options', () => {
     // Some of these can only come from JavaScript.
     const options = given as RunOptions
     expect(() => createReprise({ store: memoryStore(), ...options })).toThrow(name)
-    expect(() => resolveRunOptions(options)).toThrowError(
+    expect(() => resolveRunOptions(options)).toThrow(
       expect.objectContaining({ code: 'reprise-options-invalid' }),
     )
   })
