@@ -1,0 +1,69 @@
+/**
+ * The SQLite clients that the running Node can load. Bound to no test runner, because child
+ * processes load them too.
+ *
+ * @module
+ */
+
+import { createRequire } from 'node:module'
+import { join } from 'node:path'
+import { hasWalResetFix } from '../../src/stores/sqlite/check.ts'
+import type { SqliteDatabase } from '../../src/stores/sqlite/index.ts'
+
+/** A handle as all clients have it. */
+export interface Handle extends SqliteDatabase {
+  close(): unknown
+}
+
+export type ClientName = 'node:sqlite' | 'better-sqlite3' | 'libsql'
+
+/** A client that can be loaded. */
+export interface Client {
+  readonly name: ClientName
+  open(path: string): Handle
+  /** Whether its SQLite is safe for two connections in WAL mode. */
+  readonly sharesWal: boolean
+  /** A journal under which connections can share a file. */
+  readonly sharedJournal: 'wal' | 'delete'
+}
+
+// Child processes run from a bundle elsewhere; the working directory is the same.
+const require = createRequire(join(process.cwd(), 'package.json'))
+const nodeMajor = Number(process.versions.node.split('.')[0])
+
+/** Whether the running Node can load the client: better-sqlite3 would crash an older one. */
+export function canLoad(name: ClientName): boolean {
+  return name === 'libsql' || nodeMajor >= 22
+}
+
+/** The clients that load here. */
+export function clients(): readonly Client[] {
+  const names: readonly ClientName[] = ['libsql', 'node:sqlite', 'better-sqlite3']
+  return names.filter(canLoad).map(loadClient)
+}
+
+/** Loads a client. */
+export function loadClient(name: ClientName): Client {
+  const open = opener(name)
+  const probe = open(':memory:')
+  // The query selects just this column.
+  const { version } = probe.prepare('select sqlite_version() as version').get() as {
+    version: string
+  }
+  probe.close()
+  const sharesWal = hasWalResetFix(version)
+  return { name, open, sharesWal, sharedJournal: sharesWal ? 'wal' : 'delete' }
+}
+
+function opener(name: ClientName): (path: string) => Handle {
+  if (name === 'node:sqlite') {
+    // Types of this module come with those of Node 22, and this file is checked with those of 20.
+    const { DatabaseSync } = process.getBuiltinModule(name) as unknown as {
+      DatabaseSync: new (path: string) => Handle
+    }
+    return (path) => new DatabaseSync(path)
+  }
+  // Both export the class itself, in CommonJS.
+  const Database = require(name) as new (path: string) => Handle
+  return (path) => new Database(path)
+}
