@@ -17,6 +17,12 @@ const EXCEPTIONS: readonly Exception[] = [
     subject: 'claim',
     reason: 'The text of one SQL function, which decides in one piece.',
   },
+  {
+    rule: 'functions have at most 60 own lines',
+    path: 'stores/postgres/migrations/0001-records.ts',
+    subject: 'beginTransaction',
+    reason: 'The text of one SQL function, which decides in one piece.',
+  },
 ]
 
 describe('the source', () => {

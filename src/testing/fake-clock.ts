@@ -25,6 +25,10 @@ export class FakeClock implements Clock {
     return this.#now
   }
 
+  unix(): number {
+    return this.#now
+  }
+
   after(ms: number, callback: () => void): Cancel {
     const timer = { due: this.#now + Math.max(ms, 0), callback }
     this.#timers.add(timer)

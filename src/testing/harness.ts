@@ -29,7 +29,7 @@ export interface StoreHarness<Tx = unknown> {
    * whose clock can not be set shifts the stored instants back instead, so that real time also
    * passes a little.
    */
-  advance(ms: number, ids?: readonly string[]): Promise<void>
+  readonly advance: (ms: number, ids?: readonly string[]) => Promise<void>
 }
 
 /** One check of the contract. It throws when the store breaks it. */
@@ -46,7 +46,7 @@ export interface TransactionHarness<Tx = unknown> extends StoreHarness<Tx> {
   /** Adds one row of the app's own inside the transaction. */
   addEffect(tx: Tx): Promise<void>
   /** How many such rows are committed. */
-  countEffects(): Promise<number>
+  readonly countEffects: () => Promise<number>
   /**
    * Runs a statement that the database refuses and swallows the error, as a careless handler does.
    * Absent where a transaction goes on after a statement that failed.

@@ -1,46 +1,68 @@
 import { AssertionError } from 'node:assert/strict'
 import { describe, expect, it } from 'vitest'
-import type { StoreCheck } from '../../src/testing/harness.ts'
 import { storeContract } from '../../src/testing/store-contract.ts'
-import { MUTANTS, type Mutant, pliableHarness } from './mutants.ts'
+import { transactionContract } from '../../src/testing/transaction-contract.ts'
+import { MUTANTS, pliableHarness } from './mutants.ts'
+import { pliableTransactions, TRANSACTION_BREAKS } from './pliable-transactions.ts'
 
-async function fails({ check }: StoreCheck, { harness }: Mutant): Promise<boolean> {
+/** One list of checks, what is whole, and what is broken. */
+interface Contract<Harness> {
+  readonly name: string
+  readonly checks: readonly { readonly name: string; check(harness: Harness): Promise<void> }[]
+  whole(): Harness
+  readonly mutants: readonly { readonly name: string; harness(): Harness }[]
+}
+
+describeMutants({
+  name: 'store',
+  ...{ checks: storeContract, whole: pliableHarness, mutants: MUTANTS },
+})
+
+describeMutants({
+  name: 'transaction',
+  ...{ checks: transactionContract, whole: () => pliableTransactions(null) },
+  mutants: TRANSACTION_BREAKS.map((name) => ({ name, harness: () => pliableTransactions(name) })),
+})
+
+function describeMutants<Harness>({ name, checks, whole, mutants }: Contract<Harness>): void {
+  it(`a whole ${name} keeps the contract`, async () => {
+    const failed: string[] = []
+    for (const { name, check } of checks) if (await fails(check(whole()))) failed.push(name)
+
+    expect(failed).toEqual([])
+  })
+
+  describe(`a broken ${name} fails the check:`, () => {
+    for (const { name, check } of checks) {
+      it(name, async () => {
+        const culprit = await findAsync(mutants, ({ harness }) => fails(check(harness())))
+
+        expect(culprit).toBeDefined()
+      })
+    }
+  })
+
+  describe(`the contract finds out a ${name} that`, () => {
+    for (const { name, harness } of mutants) {
+      it(name, async () => {
+        const failed = await findAsync(checks, ({ check }) => fails(check(harness())))
+
+        expect(failed).toBeDefined()
+      })
+    }
+  })
+}
+
+/** Whether the check finds something wrong. Any other error is a mistake in the check or the mutant. */
+async function fails(check: Promise<void>): Promise<boolean> {
   try {
-    await check(harness())
+    await check
     return false
   } catch (error) {
     if (error instanceof AssertionError) return true
     throw error
   }
 }
-
-describe('the store that is broken on purpose', () => {
-  it('keeps the whole contract as long as nothing is broken', async () => {
-    for (const { check } of storeContract) await check(pliableHarness())
-
-    expect(storeContract.length).toBeGreaterThan(100)
-  })
-})
-
-describe('a broken store fails the check that a store', () => {
-  for (const one of storeContract) {
-    it(one.name, async () => {
-      const culprit = await findAsync(MUTANTS, (mutant) => fails(one, mutant))
-
-      expect(culprit).toBeDefined()
-    })
-  }
-})
-
-describe('the contract finds out a store that', () => {
-  for (const mutant of MUTANTS) {
-    it(mutant.name, async () => {
-      const failed = await findAsync(storeContract, (one) => fails(one, mutant))
-
-      expect(failed).toBeDefined()
-    })
-  }
-})
 
 async function findAsync<T>(
   items: readonly T[],

@@ -264,4 +264,5 @@ const recordChecks: readonly TransactionCheck[] = [
   },
 ]
 
+/** What stands for the identity decides whether the transaction opens. */
 export const beginChecks: readonly TransactionCheck[] = [...besideOpenChecks, ...recordChecks]

@@ -27,6 +27,7 @@ import {
   takeAndFinish,
 } from './sample.ts'
 
+/** Who is let through, and what the others are told. */
 export const claimChecks: readonly StoreCheck[] = [
   {
     name: 'executes a first claim under fence 1',

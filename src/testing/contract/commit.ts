@@ -22,6 +22,7 @@ import {
 import { assertEffects, begin, commitOne, open, transactionsOf } from './transaction.ts'
 import { startWatching } from './watch.ts'
 
+/** Record and effect are committed together or not at all. */
 export const commitChecks: readonly TransactionCheck[] = [
   {
     name: 'commits the record and the effect together',

@@ -23,6 +23,7 @@ import {
   takeAndFinish,
 } from './sample.ts'
 
+/** A record counts as absent from the end of its retention on. */
 export const expiryChecks: readonly StoreCheck[] = [
   {
     name: 'replays until the retention ends',

@@ -137,6 +137,7 @@ const FINISHED_BY_ITSELF: Loss = {
   lose: ({ store }) => takeAndFinish(store, sampleRequest()),
 }
 
+/** Who lost its claim can not write any more. */
 export const fenceChecks: readonly StoreCheck[] = [
   ...LOSSES.flatMap((loss) => VERBS.map((verb) => refusal(verb, loss))),
   // Only its repeated finish is no conflict: the checks of finish have that.

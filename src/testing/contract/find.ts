@@ -24,6 +24,7 @@ import {
 } from './sample.ts'
 import { arrangeStandings } from './standings.ts'
 
+/** The whole record is found, and where it stands. */
 export const findChecks: readonly StoreCheck[] = [
   {
     name: 'finds nothing where there is no record',

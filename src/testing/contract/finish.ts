@@ -25,6 +25,7 @@ import {
   takeAndFinish,
 } from './sample.ts'
 
+/** The answer is stored once, exactly, and for as long as was said. */
 export const finishChecks: readonly StoreCheck[] = [
   {
     name: 'replays the answer with all that belongs to it',

@@ -24,6 +24,7 @@ import {
   take,
 } from './sample.ts'
 
+/** What the holder of a lease may do with it. */
 export const holderChecks: readonly StoreCheck[] = [
   {
     name: 'renews the lease from now on',

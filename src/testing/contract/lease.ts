@@ -22,6 +22,7 @@ import {
   take,
 } from './sample.ts'
 
+/** Who takes a lease over, and from where the work goes on. */
 export const leaseChecks: readonly StoreCheck[] = [
   {
     name: 'resumes a lapsed record from its recovery point under the next fence',

@@ -10,6 +10,7 @@ import type { StoreCheck } from '../harness.ts'
 import { bytes, comparable, expectFound, freshOwner, sampleRequest, take } from './sample.ts'
 import { arrangeStandings, idsOf, listAll, sampleRequests } from './standings.ts'
 
+/** Every record is listed once, by page and by filter. */
 export const listChecks: readonly StoreCheck[] = [
   {
     name: 'lists every record once, page by page',

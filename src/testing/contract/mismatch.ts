@@ -76,6 +76,7 @@ async function suspend({ store }: StoreHarness, request: ClaimRequest): Promise<
   assert.equal(await store.release(claim, 'suspend'), true)
 }
 
+/** A key that stands for another request is refused before anything else. */
 export const mismatchChecks: readonly StoreCheck[] = STANDINGS.map(
   ({ name, arrange, recoveryPoint, honest }) => ({
     name: `refuses another fingerprint while the record is ${name}, and changes nothing`,

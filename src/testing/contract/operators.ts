@@ -164,6 +164,7 @@ const readyChecks: readonly StoreCheck[] = [
   },
 ]
 
+/** What operators and workers rely on. */
 export const operatorChecks: readonly StoreCheck[] = [
   ...sweepChecks,
   ...statsChecks,

@@ -20,7 +20,9 @@ import type {
   Store,
 } from '../../engine/store.ts'
 
+/** A minute, in milliseconds. */
 export const MINUTE_MS = 60_000
+/** An hour, in milliseconds. */
 export const HOUR_MS: number = 60 * MINUTE_MS
 /** Lease of every sample claim. */
 export const LEASE_MS: number = HOUR_MS

@@ -66,6 +66,7 @@ const SEATS: readonly {
   },
 ]
 
+/** Who watches is woken. */
 export const watchChecks: readonly StoreCheck[] = [
   ...SEATS.flatMap(({ name: where, seat }) =>
     CHANGES.map(

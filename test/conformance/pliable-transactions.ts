@@ -1,0 +1,210 @@
+/**
+ * Transactions over the pliable store, whole or broken in one way.
+ *
+ * @module
+ */
+
+import { type Decision, decide } from '../../src/core/decide.ts'
+import type { KeyRecord } from '../../src/core/record.ts'
+import { claimed, finished } from '../../src/core/transition.ts'
+import type {
+  Finish,
+  OpenTransaction,
+  Refusal,
+  Store,
+  TransactionFault,
+  TransactionRequest,
+  Transactions,
+} from '../../src/engine/store.ts'
+import { refused } from '../../src/stores/answer.ts'
+import { FakeClock } from '../../src/testing/fake-clock.ts'
+import type { TransactionHarness } from '../../src/testing/harness.ts'
+import { PliableStore } from './pliable-store.ts'
+
+/** What can be wrong with them. */
+export const TRANSACTION_BREAKS = [
+  'commits an effect at once',
+  'commits an effect before the record',
+  'commits without the record',
+  'commits without the origin',
+  'does not undo an effect',
+  'keeps the key after a rollback',
+  'commits after a statement that failed',
+  'can not roll back after a statement that failed',
+  'overwrites a lease that was taken meanwhile',
+  'takes every error for a lost race',
+  'undoes its commit at a late rollback',
+  'knows no isolation',
+  'wakes nobody',
+  'opens beside its duplicate',
+  'takes what is open for the same request',
+  'opens one at a time',
+  'compares the newest fingerprint only',
+  'compares no fingerprint',
+  'opens beside a lease',
+  'opens on an answer',
+  'recovers for who does not take it',
+  'never recovers',
+  'removes the record that it recovers at once',
+  'replays an expired answer',
+  'recovers an expired record',
+  'has ten connections and gives none back when it refuses',
+] as const
+
+type TransactionBreak = (typeof TRANSACTION_BREAKS)[number]
+
+/** What a handler gets. */
+interface Work {
+  effects: number
+  hasFailed: boolean
+}
+
+class LostError extends Error {}
+
+class PliableTransactions implements Transactions<Work> {
+  effects = 0
+  #connections = 10
+  readonly #open = new Map<string, string>()
+  readonly #store: PliableStore
+  readonly #broken: TransactionBreak | null
+
+  constructor(store: PliableStore, broken: TransactionBreak | null) {
+    this.#store = store
+    this.#broken = broken
+  }
+
+  async begin(request: TransactionRequest<Work>): Promise<OpenTransaction<Work> | Refusal> {
+    if (this.#connections === 0) return IN_PROGRESS
+    const refusal = this.#refuseBesideOpen(request)
+    if (refusal !== undefined) return refusal
+    const now = this.#store.clock.now()
+    const record = this.#store.records.get(request.id)
+    const decision = this.#decide(record, request, now)
+    if (!('fence' in decision)) {
+      if (this.#is('has ten connections and gives none back when it refuses')) this.#connections--
+      return refused(decision.kind, record, now)
+    }
+
+    if (this.#is('knows no isolation') && request.isolation) return IN_PROGRESS
+    if (this.#is('removes the record that it recovers at once')) {
+      this.#store.records.delete(request.id)
+    }
+    this.#open.set(request.id, request.fingerprint)
+    return this.#opened({ request, seen: record, outcome: outcomeOf(decision) })
+  }
+
+  classify(error: unknown): TransactionFault {
+    const lost = error instanceof LostError || this.#is('takes every error for a lost race')
+    return lost ? 'lost' : 'other'
+  }
+
+  #is(broken: TransactionBreak): boolean {
+    return this.#broken === broken
+  }
+
+  #refuseBesideOpen({ id, fingerprint }: TransactionRequest<Work>): Refusal | undefined {
+    const open = this.#open.get(id)
+    if (this.#open.size > 0 && this.#is('opens one at a time')) return IN_PROGRESS
+    if (open === undefined || this.#is('opens beside its duplicate')) return undefined
+    const same = open === fingerprint || this.#is('takes what is open for the same request')
+    return same ? IN_PROGRESS : { outcome: 'mismatch' }
+  }
+
+  #decide(record: KeyRecord | undefined, request: TransactionRequest<Work>, now: number): Decision {
+    let { fingerprintsAccepted: fingerprints, takesUnknown } = request
+    if (this.#is('compares the newest fingerprint only')) fingerprints = [request.fingerprint]
+    if (this.#is('compares no fingerprint') && record) fingerprints = [record.fingerprint]
+    if (this.#is('recovers for who does not take it')) takesUnknown = true
+    if (this.#is('never recovers')) takesUnknown = false
+    const finished = record?.response !== null
+    const endless =
+      (this.#is('replays an expired answer') && finished) ||
+      (this.#is('recovers an expired record') && !finished)
+    const seen = record && endless ? { ...record, expiresAt: Number.POSITIVE_INFINITY } : record
+    // A transaction is no lease: that its owner claimed before makes no difference.
+    const decision = decide(seen, { fingerprints, takesUnknown, owner: '' }, now)
+    const opens =
+      (decision.kind === 'in_progress' && this.#is('opens beside a lease')) ||
+      (decision.kind === 'replay' && this.#is('opens on an answer'))
+    return opens ? { kind: 'execute', fence: 1, fresh: true, abandoned: false } : decision
+  }
+
+  #opened({ request, seen, outcome }: Opening): OpenTransaction<Work> {
+    const tx: Work = { effects: 0, hasFailed: false }
+    const { records, watchers } = this.#store
+    let state: 'open' | 'committed' | 'over' = 'open'
+    const end = (next: typeof state) => {
+      state = next
+      this.#open.delete(request.id)
+    }
+    return {
+      ...{ outcome, tx, keepAlive: async () => {} },
+      commit: async (finish) => {
+        if (this.#is('commits an effect before the record')) this.effects += tx.effects
+        end('over')
+        if (tx.hasFailed && !this.#is('commits after a statement that failed')) {
+          throw new Error('The transaction has failed.')
+        }
+        const isTaken = records.get(request.id) !== seen
+        if (isTaken && !this.#is('overwrites a lease that was taken meanwhile')) {
+          if (!this.#is('removes the record that it recovers at once')) throw new LostError('Lost.')
+        }
+        if (!this.#is('commits without the record'))
+          records.set(request.id, this.#answer(request, finish))
+        if (!this.#is('commits an effect before the record')) this.effects += tx.effects
+        end('committed')
+        if (!this.#is('wakes nobody')) watchers.wake(request.id)
+      },
+      rollback: async () => {
+        if (tx.hasFailed && this.#is('can not roll back after a statement that failed')) return
+        if (state === 'open' && this.#is('does not undo an effect')) this.effects += tx.effects
+        if (state === 'committed' && this.#is('undoes its commit at a late rollback')) {
+          this.effects -= tx.effects
+        }
+        if (state === 'open' && !this.#is('keeps the key after a rollback')) end('over')
+      },
+    }
+  }
+
+  #answer(request: TransactionRequest<Work>, finish: Finish): KeyRecord {
+    const now = this.#store.clock.now()
+    const origin = { requestId: null, ip: null, userAgent: null }
+    const fresh = {
+      ...{ ...request, retentionMs: 0, recoveryPoint: null, input: null },
+      ...(this.#is('commits without the origin') ? { origin } : {}),
+    }
+    const grant = { kind: 'execute', fence: 1, fresh: true, abandoned: false } as const
+    return finished(claimed(undefined, { fresh, grant, now }), finish, now)
+  }
+}
+
+interface Opening {
+  readonly request: TransactionRequest<Work>
+  /** The record that stood for the identity at the beginning. */
+  readonly seen: KeyRecord | undefined
+  readonly outcome: 'execute' | 'recover'
+}
+
+const IN_PROGRESS: Refusal = { outcome: 'in_progress', leaseLeftMs: null, ageMs: null }
+
+function outcomeOf({ kind }: Decision): 'execute' | 'recover' {
+  return kind === 'execute' ? 'execute' : 'recover'
+}
+
+/** A harness on transactions that are broken in this way, or whole. */
+export function pliableTransactions(broken: TransactionBreak | null): TransactionHarness<Work> {
+  const clock = new FakeClock()
+  const base = new PliableStore(clock)
+  const transactions = new PliableTransactions(base, broken)
+  const atOnce = broken === 'commits an effect at once'
+  const store: Store<Work> & PliableStore = Object.assign(base, { transactions })
+  return {
+    ...{ store, peer: store, wakesWithinMs: 50, concurrentTransactions: true },
+    advance: async (ms) => clock.advance(ms),
+    addEffect: async (tx) => void (atOnce ? transactions.effects++ : tx.effects++),
+    countEffects: async () => transactions.effects,
+    failStatement: async (tx) => {
+      tx.hasFailed = true
+    },
+  }
+}
