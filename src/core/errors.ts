@@ -35,6 +35,8 @@ export type ClientErrorCode =
   | 'idempotency-shutting-down'
   | 'idempotency-conflict'
   | 'idempotency-commit-unknown'
+  | 'idempotency-replay-forbidden'
+  | 'idempotency-too-early'
 
 /** A code of the table. */
 export type ErrorCode =
@@ -127,6 +129,18 @@ export const ERRORS: Readonly<Record<ErrorCode, ErrorEntry>> = {
     retryable: true,
     hint: 'It took effect once or not at all. Send the same request with the same key again to learn which.',
   },
+  'idempotency-replay-forbidden': {
+    status: 403,
+    title: 'The first answer may not be given to this caller any more',
+    retryable: false,
+    hint: 'The request took effect once. Ask for the permission to see its answer.',
+  },
+  'idempotency-too-early': {
+    status: 425,
+    title: 'Request came in early data without an idempotency key',
+    retryable: true,
+    hint: 'Send it again after the handshake, or with a key.',
+  },
   'reprise-options-invalid': {
     status: 500,
     title: 'Options contradict each other or are out of range',
@@ -211,4 +225,9 @@ export function isRepriseError(error: unknown): error is RepriseError {
   return (
     error instanceof Error && error.name === 'RepriseError' && 'code' in error && 'hint' in error
   )
+}
+
+/** Whether a code is one that clients see. */
+export function isClientErrorCode(code: ErrorCode): code is ClientErrorCode {
+  return code.startsWith('idempotency-')
 }

@@ -13,8 +13,8 @@ import type { CapturedResponse } from './response.ts'
 
 /**
  * What is known of the effect of a run.
- * - `none`: provably nothing took effect: all was rolled back, or the handler marks its effect and
- *   had not come to it. No rollback undoes a call to another system; such a call belongs in a phase.
+ * - `none`: provably nothing took effect: all was rolled back, or the handler had not yet marked its
+ *   effect.
  * - `begun`: the handler called `markEffect()`.
  * - `unknown`: the handler said nothing.
  */

@@ -12,6 +12,8 @@ export interface CapturedResponse {
   readonly status: number
   readonly headers: readonly Header[]
   readonly body: Uint8Array
+  /** Whether the body is a stream that is let through and can not be kept. */
+  readonly bodyIsStream?: boolean
 }
 
 /** Which headers are stored with an answer. Names are compared without regard to case. */

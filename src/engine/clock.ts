@@ -16,6 +16,8 @@ export interface Clock {
   now(): number
   /** Calls `callback` once after `ms` milliseconds, unless cancelled. */
   after(ms: number, callback: () => void): Cancel
+  /** Milliseconds since 1970. Only the age of time-based keys is judged by it. */
+  unix(): number
 }
 
 /** Chance. */
@@ -38,6 +40,7 @@ export const systemClock: Clock = {
     const timer = setTimeout(callback, Math.min(ms, DELAY_MS_MAX))
     return () => clearTimeout(timer)
   },
+  unix: () => Date.now(),
 }
 
 /** Real chance. */

@@ -13,7 +13,7 @@ import { Flights } from './flights.ts'
 import type { Job } from './job.ts'
 import type { ReplayCache } from './replay-cache.ts'
 import type { Executed, Replayed, RunResult } from './result.ts'
-import { type OpenedResponse, Sealer } from './seal.ts'
+import { type OpenedResponse, omittedBytes, Sealer } from './seal.ts'
 import type { Finish, Refusal, Replay, Store } from './store.ts'
 import type { Waiters } from './waiters.ts'
 
@@ -155,8 +155,8 @@ export interface Stored {
 /** What the store would give back of a response. */
 function asReplayed({ options }: Job, response: CapturedResponse): OpenedResponse {
   const headers = keptHeaders(response.headers, options.headers)
-  const { status, body } = response
-  return body.byteLength <= options.bodyBytesMax
-    ? { status, headers, body, bodyBytesOmitted: null }
-    : { status, headers, body: new Uint8Array(), bodyBytesOmitted: body.byteLength }
+  const { status } = response
+  const bodyBytesOmitted = omittedBytes(response, options.bodyBytesMax)
+  const body = bodyBytesOmitted === null ? response.body : new Uint8Array()
+  return { status, headers, body, bodyBytesOmitted }
 }

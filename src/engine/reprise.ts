@@ -66,6 +66,10 @@ export interface RepriseOptions<Tx = never> extends RunOptions {
 
 /** Runs requests once, whatever is sent how often. */
 export interface LeaseReprise {
+  /** Whether the store can commit the app's rows together with the record. */
+  readonly hasTransactions: boolean
+  /** The options in force. */
+  readonly options: ResolvedRunOptions
   /**
    * Runs `handler` for the first request of an identity and gives every further one its answer.
    *
@@ -103,6 +107,11 @@ export type Reprise<Tx = never> = LeaseReprise & { with(options: RunOptions): Re
   ] extends [never]
     ? unknown
     : TransactionReprise<Tx>)
+
+/** The same without knowing which of the two it is: for adapters, which look at `hasTransactions`. */
+export interface AnyReprise<Tx> extends LeaseReprise, Partial<TransactionReprise<Tx>> {
+  with(options: RunOptions): AnyReprise<Tx>
+}
 
 /**
  * Makes the engine for a store.
@@ -142,16 +151,20 @@ const GRACE_MS = 10_000
 class Engine<Tx> implements LeaseReprise, TransactionReprise<Tx> {
   readonly #context: Context<Tx>
   readonly #given: RunOptions
-  readonly #options: ResolvedRunOptions
+  readonly options: ResolvedRunOptions
   readonly #leases: LeaseRuns<Tx>
   readonly #transactions: TransactionRuns<Tx>
 
   constructor(context: Context<Tx>, options: RunOptions) {
     this.#context = context
     this.#given = options
-    this.#options = resolveRunOptions(options)
+    this.options = resolveRunOptions(options)
     this.#leases = new LeaseRuns(context)
     this.#transactions = new TransactionRuns(context)
+  }
+
+  get hasTransactions(): boolean {
+    return this.#context.store.transactions !== undefined
   }
 
   with(options: RunOptions): Engine<Tx> {
@@ -185,6 +198,6 @@ class Engine<Tx> implements LeaseReprise, TransactionReprise<Tx> {
 
   #job(request: RunRequest): Job {
     const { clock, random } = this.#context
-    return createJob(request, this.#options, { owner: random.token(), startedAt: clock.now() })
+    return createJob(request, this.options, { owner: random.token(), startedAt: clock.now() })
   }
 }

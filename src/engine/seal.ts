@@ -39,8 +39,17 @@ export interface SealOptions {
 
 /** A response read back. */
 export interface OpenedResponse extends CapturedResponse {
-  /** Bytes of the body that was too large to keep; `null` when the body is all here. */
-  readonly bodyBytesOmitted: number | null
+  /** Bytes of the body that was not kept, as far as known; `null` when the body is all here. */
+  readonly bodyBytesOmitted: OmittedBytes
+}
+
+/** How much was left out of a stored response: nothing, so many bytes, or a stream of any length. */
+export type OmittedBytes = number | 'unknown' | null
+
+/** What of a response's body is not kept. */
+export function omittedBytes(response: CapturedResponse, bodyBytesMax: number): OmittedBytes {
+  if (response.bodyIsStream === true) return 'unknown'
+  return response.body.byteLength > bodyBytesMax ? response.body.byteLength : null
 }
 
 const VERSION = 1
@@ -65,11 +74,11 @@ export class Sealer {
   /** Seals a response for the record `id`. */
   async sealResponse(id: string, response: CapturedResponse): Promise<SealedResponse> {
     const { status, headers, body } = response
-    const isKept = body.byteLength <= this.#options.bodyBytesMax
-    const head = Buffer.from(JSON.stringify([headers, isKept ? null : body.byteLength]))
+    const omitted = omittedBytes(response, this.#options.bodyBytesMax)
+    const head = Buffer.from(JSON.stringify([headers, omitted]))
     const length = Buffer.alloc(4)
     length.writeUInt32BE(head.byteLength)
-    const content = Buffer.concat([length, head, isKept ? body : new Uint8Array()])
+    const content = Buffer.concat([length, head, omitted === null ? body : new Uint8Array()])
     const sealed = await this.seal({ id, part: `response ${status}` }, content)
     return { status, sealed }
   }
@@ -82,7 +91,7 @@ export class Sealer {
     // The bytes were framed by sealResponse, and GCM or the database vouches for them.
     const [headers, bodyBytesOmitted] = JSON.parse(content.toString('utf8', 4, bodyAt)) as [
       [string, string][],
-      number | null,
+      OmittedBytes,
     ]
     return { status, headers, body: content.subarray(bodyAt), bodyBytesOmitted }
   }

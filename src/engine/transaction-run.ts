@@ -106,14 +106,29 @@ export class TransactionRuns<Tx> {
       if (!isOpen(start)) return context.refused(job, start)
       const ending = await this.#attempt(job, { open: start, handler, isJoined })
       if (!('fault' in ending)) return ending
-      if (attempt >= attemptsMax) {
-        const detail = `The transaction failed ${attempt} times`
-        throw new RepriseError('idempotency-conflict', detail, { cause: ending.error })
-      }
+      if (attempt >= attemptsMax) return await this.#exhausted(job, { ending, attempt, options })
       context.emit('transaction_retry', job, ending.error)
       await pause(context.clock, RETRY_MS * 2 ** attempt * context.random.fraction())
       start = await this.#begin(job, options)
     }
+  }
+
+  /** No more runs. Who lost to another run still gets that one's answer. */
+  async #exhausted(
+    job: Job,
+    {
+      ending,
+      attempt,
+      options,
+    }: { ending: Faulted; attempt: number; options: TransactionOptions<Tx> },
+  ): Promise<RunResult> {
+    if (ending.fault === 'lost' && options.join === undefined) {
+      const start = await this.#begin(job, options)
+      if (!isOpen(start)) return this.#context.refused(job, start)
+      await start.rollback()
+    }
+    const detail = `The transaction failed ${attempt} times`
+    throw new RepriseError('idempotency-conflict', detail, { cause: ending.error })
   }
 
   /** One run of the handler; a fault when it is worth another. */

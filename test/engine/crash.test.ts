@@ -7,7 +7,7 @@ const LEASE_MS = 30_000
 /** A process that dies with its run under way: nothing of it goes on, its lease lapses. */
 function dying(world: ReturnType<typeof createWorld>, options = {}) {
   const effect = new Effect()
-  const frozen = { now: world.clock.now.bind(world.clock), after: () => () => {} }
+  const frozen = { now: world.clock.now.bind(world.clock), after: () => () => {}, unix: () => 0 }
   const process = world.process({ ...options, clock: frozen })
   return { effect, run: () => void process.run(REQUEST, effect.handler) }
 }
@@ -74,7 +74,7 @@ describe('a run that stopped half way', () => {
         return 'refuse'
       },
     })
-    const crashed = world.process({ clock: { now: () => 0, after: () => () => {} } })
+    const crashed = world.process({ clock: { now: () => 0, after: () => () => {}, unix: () => 0 } })
     void crashed.run(REQUEST, async (run) => {
       await run.markEffect()
       return new Promise(() => {})
@@ -185,6 +185,7 @@ describe('the lease of a long run', () => {
     let isFrozen = true
     const paused = {
       now: () => world.clock.now(),
+      unix: () => world.clock.unix(),
       after: (ms: number, callback: () => void) =>
         world.clock.after(ms, () => void (isFrozen || callback())),
     }

@@ -78,7 +78,7 @@ describe('a store that fails while the key is claimed', () => {
 
   it('does not forget what an earlier run left when its takeover fails unseen', async () => {
     const { reprise, faults, pass, process } = createFaulty({ afterCrash: async () => 'refuse' })
-    const dead = process({ clock: { now: () => 0, after: () => () => {} } })
+    const dead = process({ clock: { now: () => 0, after: () => () => {}, unix: () => 0 } })
     void dead.run(REQUEST, () => new Promise(() => {}))
     await turn()
     await pass(30_000)

@@ -169,7 +169,7 @@ describe('duplicates of a run in another process', () => {
 
   it('take over when the owner dies', async () => {
     const world = createWorld({ waitMs: 60_000, afterCrash: 'rerun' })
-    const dead = world.process({ clock: { now: () => 0, after: () => () => {} } })
+    const dead = world.process({ clock: { now: () => 0, after: () => () => {}, unix: () => 0 } })
     void dead.run(REQUEST, () => new Promise(() => {}))
     await turn()
     const effect = new Effect()

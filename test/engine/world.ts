@@ -82,7 +82,7 @@ export class Effect {
   }
 
   /** Ends the run that began `index`-th. */
-  end(end: CapturedResponse | Error = response(), index = this.#ends.length - 1): void {
+  end(end: CapturedResponse | Error = response(), index: number = this.#ends.length - 1): void {
     const finish = this.#ends[index]
     if (finish === undefined) throw new Error(`Run ${index} has not begun.`)
     finish(end)

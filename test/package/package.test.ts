@@ -103,7 +103,7 @@ async function load(
 
 /** Whether a built file is meant to be imported by users: the root, the stores, the test kit. */
 function isEntry(file: string): boolean {
-  return /^(index|stores\/[^/]+\/index|testing\/index)\.js$/.test(file)
+  return /^(index|core\/dialects\/index|stores\/[^/]+\/index|testing\/index)\.js$/.test(file)
 }
 
 function filesBelow(folder: string): string[] {

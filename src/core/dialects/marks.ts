@@ -31,8 +31,8 @@ export interface ReplayedAnswer {
   readonly originalRequestId: string | null
   /** For how long the answer is still kept, in milliseconds. */
   readonly expiresInMs: number
-  /** Bytes of a body that was too large to keep; `null` when the body is whole. */
-  readonly bodyBytesOmitted: number | null
+  /** Bytes of a body that was not kept, as far as known; `null` when the body is whole. */
+  readonly bodyBytesOmitted: number | 'unknown' | null
 }
 
 /** Headers to add to the answer of a run. */
