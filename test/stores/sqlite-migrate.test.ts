@@ -31,7 +31,7 @@ describe.each(clients())('the schema on $name', (client) => {
       start({ client: client.name, path, kind: 'ready' }),
     )
     for (const child of children) expect(await child.message()).toEqual({ reached: 'start' })
-    for (const child of children) child.go()
+    for (const child of children) child.send('go')
 
     for (const child of children) expect(await child.message()).toEqual({ reached: 'ready' })
     await Promise.all(children.map((child) => child.kill()))

@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest'
 import { sqliteStore } from '../../src/stores/sqlite/index.ts'
 import { rivalOf, sampleRequest } from '../../src/testing/contract/sample.ts'
-import type { ChildTask } from './sqlite-child.ts'
-import { type Child, useChildren } from './sqlite-children.ts'
+import type { Child } from '../support/children.ts'
+import type { ChildMessage, ChildTask } from './sqlite-child.ts'
+import { useChildren } from './sqlite-children.ts'
 import { type Client, clients, type Handle } from './sqlite-clients.ts'
 import { openForTest, testFile } from './sqlite-files.ts'
 
@@ -104,7 +105,7 @@ async function setUp(client: Client) {
 }
 
 /** Kills the child after so many messages; answers the ids that it had stored by then. */
-async function collect(child: Child, count: number): Promise<readonly string[]> {
+async function collect(child: Child<ChildMessage>, count: number): Promise<readonly string[]> {
   const stored: string[] = []
   while (stored.length < count) {
     const message = await child.message()
@@ -114,7 +115,7 @@ async function collect(child: Child, count: number): Promise<readonly string[]> 
   return stored
 }
 
-async function reached(child: Child): Promise<string> {
+async function reached(child: Child<ChildMessage>): Promise<string> {
   const message = await child.message()
   return 'reached' in message ? message.reached : ''
 }

@@ -1,0 +1,149 @@
+import pg from 'pg'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { migratePostgres, postgresStore } from '../../src/stores/postgres/index.ts'
+import { sampleRequest, takeAndFinish } from '../../src/testing/contract/sample.ts'
+import { poolOf } from '../conformance/postgres.harness.ts'
+import { type TemporaryDatabase, temporaryDatabase } from '../support/postgres.ts'
+
+let database: TemporaryDatabase
+let pool: pg.Pool
+
+beforeEach(async () => {
+  database = await temporaryDatabase()
+  pool = poolOf(database.url)
+})
+
+afterEach(async () => {
+  await pool.end()
+  await database.drop()
+})
+
+async function steps(schema = 'reprise'): Promise<unknown[]> {
+  return (await pool.query(`select number, breaking from "${schema}".migrations`)).rows
+}
+
+describe('migrations', () => {
+  it('are taken once by twenty nodes that start at the same time', async () => {
+    const nodes = Array.from({ length: 20 }, () => poolOf(database.url, { max: 1 }))
+    await Promise.all(nodes.map((node) => postgresStore(node).ready()))
+    await Promise.all(nodes.map((node) => node.end()))
+
+    expect(await steps()).toEqual([
+      { number: 1, breaking: true },
+      { number: 2, breaking: true },
+    ])
+  })
+
+  it('are taken apart from the app on demand', async () => {
+    const store = postgresStore(pool, { migrate: false })
+    await expect(store.ready()).rejects.toMatchObject({ code: 'reprise-schema-missing' })
+    expect((await pool.query(`select to_regnamespace('reprise') as at`)).rows[0].at).toBeNull()
+    await migratePostgres(pool)
+    await store.ready()
+
+    expect(await takeAndFinish(store, sampleRequest())).toBeDefined()
+  })
+
+  it('are refused when a newer version has broken with this one', async () => {
+    await migratePostgres(pool)
+    await pool.query(
+      'insert into reprise.migrations (number, breaking) values (98, false), (99, true)',
+    )
+
+    for (const migrate of [true, false]) {
+      const ready = postgresStore(pool, { migrate }).ready()
+      await expect(ready).rejects.toMatchObject({ code: 'reprise-schema-newer' })
+    }
+  })
+
+  it('warn once when a newer version has been here and this one can go on', async () => {
+    await migratePostgres(pool)
+    await pool.query('insert into reprise.migrations (number, breaking) values (98, false)')
+    const warned = vi.spyOn(process, 'emitWarning').mockImplementation(() => {})
+    const store = postgresStore(pool)
+    await Promise.all([store.ready(), store.ready()])
+    await store.ready()
+    const calls = warned.mock.calls.map(([message]) => message)
+    warned.mockRestore()
+
+    expect(calls).toEqual([expect.stringContaining('step 98')])
+    expect(await takeAndFinish(store, sampleRequest())).toBeDefined()
+  })
+
+  it('leave nothing behind when one fails', async () => {
+    await pool.query('create schema reprise')
+    await pool.query(
+      'create function reprise.look(bytea, text, boolean) returns integer language sql as $$ select 1 $$',
+    )
+    const ready = postgresStore(pool).ready()
+
+    await expect(ready).rejects.toMatchObject({ code: 'idempotency-store-unavailable' })
+    expect((await pool.query(`select to_regclass('reprise.records') as at`)).rows[0].at).toBeNull()
+  })
+
+  it('succeed on the next try after one that failed', async () => {
+    const store = postgresStore(pool, { migrate: false })
+    await expect(store.ready()).rejects.toThrow()
+    await migratePostgres(pool)
+
+    expect(await store.ready()).toBeUndefined()
+  })
+
+  it('need no right to make schemas where there is one', async () => {
+    const role = `reprise_test_${process.pid}_${database.url.slice(-6)}`
+    await pool.query(`create role ${role}; create schema mine authorization ${role}`)
+    const one = poolOf(database.url, { max: 1 })
+    await one.query(`set role ${role}`)
+    await migratePostgres(one, { schema: 'mine' })
+    await one.end()
+
+    expect(await steps('mine')).toHaveLength(2)
+    await pool.query(`drop owned by ${role}; drop role ${role}`)
+  })
+})
+
+describe('the name of the schema', () => {
+  it.each(['Big', 'two words', 'ünïcode', 'a-b.c;d', 'select'])('may be %s', async (schema) => {
+    const store = postgresStore(pool, { schema })
+    await store.ready()
+    const request = sampleRequest()
+    await takeAndFinish(store, request)
+
+    expect((await store.claim(request)).outcome).toBe('replay')
+    expect((await pool.query(`select from "${schema}".records`)).rowCount).toBe(1)
+  })
+
+  it.each([
+    '',
+    'a"b',
+    "a'b",
+    'a$b',
+    'a\\b',
+    'a\nb',
+    'pg_mine',
+    'information_schema',
+    'x'.repeat(64),
+  ])('may not be %j', (schema) => {
+    const make = () => postgresStore(pool, { schema })
+
+    expect(make).toThrow(expect.objectContaining({ code: 'reprise-options-invalid' }))
+  })
+
+  it('keeps two stores in one database apart', async () => {
+    const [one, two] = [
+      postgresStore(pool, { schema: 'one' }),
+      postgresStore(pool, { schema: 'two' }),
+    ]
+    await Promise.all([one.ready(), two.ready()])
+    const request = sampleRequest()
+    await takeAndFinish(one, request)
+    const open = await one.transactions?.begin({ ...sampleRequest(), id: 'shared' })
+    const other = await two.transactions?.begin({ ...sampleRequest(), id: 'shared' })
+
+    expect((await two.claim(request)).outcome).toBe('execute')
+    expect([open?.outcome, other?.outcome]).toEqual(['execute', 'execute'])
+    for (const transaction of [open, other]) {
+      if (transaction !== undefined && 'tx' in transaction) await transaction.rollback()
+    }
+  })
+})
