@@ -38,7 +38,7 @@ const CASES: readonly Case[] = [
   row('lease', 'rerun', ['after-finish', 'replayed', 1]),
 ]
 
-describe('a process that is killed', () => {
+describe('hole 8: a process that is killed', () => {
   const start = useProgram<CrashTask, CrashMessage>(join(import.meta.dirname, 'crash-program.ts'))
   let database: TemporaryDatabase
   beforeAll(async () => {

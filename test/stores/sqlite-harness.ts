@@ -16,7 +16,10 @@ const SETUP = `
   create table app_doomed (n integer not null);`
 
 /** Stores on two handles of one file, or on one handle. */
-async function harness(client: Client, handles: 1 | 2) {
+export async function sqliteHarness(
+  client: Client,
+  handles: 1 | 2,
+): Promise<TransactionHarness<Handle> & { dispose(): Promise<void> }> {
   const { path, remove } = temporaryFile()
   const journal = handles === 1 ? 'wal' : client.sharedJournal
   const options: SqliteStoreOptions = { journal, shared: handles === 2 }
@@ -50,7 +53,7 @@ async function harness(client: Client, handles: 1 | 2) {
       if (other !== one) other.close()
       remove()
     },
-  } satisfies TransactionHarness<Handle> & { dispose(): Promise<void> }
+  }
 }
 
 const SHIFT = `
@@ -72,7 +75,7 @@ export function describeClient(clientName: ClientName): void {
     for (const handles of [1, 2] as const) {
       const name = `the SQLite store on ${handles === 1 ? 'one handle' : 'two handles'}`
       // The contract is written for any handle and hands back only what it was given.
-      const make = () => harness(client, handles) as unknown as Promise<TransactionHarness>
+      const make = () => sqliteHarness(client, handles) as unknown as Promise<TransactionHarness>
       describeContract(name, make)
       describeTransactions(name, make)
       describeDifferential(name, make)
