@@ -184,7 +184,11 @@ class Engine<Tx> implements LeaseReprise, TransactionReprise<Tx> {
     const job = this.#job(request)
     const start = () => this.#transactions.start(job, handler, options)
     // A joined transaction is not over when this returns: nobody may share its answer yet.
-    if (options.join !== undefined) return start().ended
+    if (options.join !== undefined) {
+      const { decided, ended } = start()
+      const [, result] = await Promise.all([decided, ended])
+      return result
+    }
     return settle(this.#context, job, start)
   }
 
