@@ -19,21 +19,25 @@ const ADD = 'insert into effects default values'
 let database: TemporaryDatabase
 let pool: pg.Pool
 let sql: postgres.Sql
+let peerPool: pg.Pool
 let store: Store<pg.PoolClient>
+let peer: Store<pg.PoolClient>
 let sqlStore: Store<postgres.ReservedSql | postgres.TransactionSql>
 
 beforeAll(async () => {
   database = await temporaryDatabase()
   pool = poolOf(database.url)
   sql = postgres(database.url, { onnotice: () => {} })
+  peerPool = poolOf(database.url)
   store = postgresStore(pool)
+  peer = postgresStore(peerPool)
   sqlStore = postgresStore(sql)
   await store.ready()
   await pool.query('create table effects (id integer generated always as identity)')
 })
 
 afterAll(async () => {
-  await Promise.all([pool.end(), sql.end()])
+  await Promise.all([pool.end(), peerPool.end(), sql.end()])
   await database.drop()
 })
 
@@ -314,6 +318,32 @@ describe('a transaction of the store', () => {
     await single.end()
 
     expect(outcomes.map((one) => one?.outcome)).toEqual(['in_progress', 'mismatch'])
+  })
+
+  it('is never opened after its twin has committed, however close the two are', async () => {
+    const openedLate: string[] = []
+    for (let round = 0; round < 150; round++) {
+      const request = sampleRequest()
+      const first = await begin(store, request)
+      let isCommitted = false
+      const committed = first.commit(sampleFinish()).then(() => {
+        isCommitted = true
+      })
+      // Other stores do not know of the transaction but by the database.
+      while (!isCommitted) {
+        const begun = await Promise.all(
+          [1, 2, 3].map(() => peer.transactions?.begin(rivalOf(request))),
+        )
+        for (const twin of begun) {
+          if (twin === undefined || !('tx' in twin)) continue
+          openedLate.push(request.id)
+          await twin.rollback()
+        }
+      }
+      await committed
+    }
+
+    expect(openedLate).toEqual([])
   })
 
   it('gives every connection back', async () => {

@@ -1,0 +1,100 @@
+/**
+ * The little that the store needs of a PostgreSQL client library.
+ *
+ * Rows come as arrays and are parsed here, so that neither type parsers nor column transforms that
+ * the user configured reach them.
+ *
+ * @module
+ */
+
+import type { Isolation } from '../../engine/store.ts'
+
+/** A statement with a name of its own, so that it can be prepared once per connection. */
+export interface Statement {
+  readonly name: string
+  readonly text: string
+}
+
+export type Value = string | number | boolean | Uint8Array | null
+
+/** A statement with its values. */
+export interface Call {
+  readonly statement: Statement
+  readonly values: readonly Value[]
+}
+
+/** Rows, each with its columns in the order of the statement. */
+export type Rows = readonly (readonly unknown[])[]
+
+/** How a transaction is begun. */
+export interface Opening<Tx> {
+  /** The first statement; travels with `begin` where the library can. */
+  readonly first: Call
+  readonly isolation?: Isolation | undefined
+  /** A connection of the user's to begin on. */
+  readonly connection?: Tx | undefined
+}
+
+/** An open transaction, or the part of a user's transaction since the store joined it. */
+export interface Session<Tx> {
+  /** What the user runs statements on. */
+  readonly handle: Tx
+  /** What the first statement answered. */
+  readonly rows: Rows
+  query(call: Call): Promise<Rows>
+  /** Executes a text of several statements without values. */
+  script(text: string): Promise<void>
+  /**
+   * Sends the last statement and commits, and gives the rows of the statement. Rejects unless the
+   * server said that it committed; the session is over either way.
+   */
+  commit(last: Call): Promise<Rows>
+  /** Undoes everything since the start; the session is over. Never rejects. */
+  rollback(): Promise<void>
+}
+
+/** Hears notifications. */
+export interface Listener {
+  readonly channel: string
+  hear(payload: string): void
+  /** Called at most once, when nothing more will be heard. */
+  lost(): void
+}
+
+/** A client library, as the store uses it. */
+export interface Client<Tx> {
+  /** The user's own object; what belongs to one database session pool is kept by it. */
+  readonly source: object
+  /** Whether all statements share one session, so that one transaction holds up everything else. */
+  readonly single: boolean
+  /** Executes one statement in a transaction of its own. */
+  query(call: Call): Promise<Rows>
+  begin(opening: Opening<Tx>): Promise<Session<Tx>>
+  /** Joins a transaction of the user's; `commit` and `rollback` leave it open. */
+  join(tx: Tx, first: Call): Promise<Session<Tx>>
+  /** Listens until told to stop. */
+  listen(listener: Listener): Promise<() => void>
+}
+
+const BOOL = 16
+const BYTEA = 17
+const NUMBERS: readonly number[] = [20, 21, 23, 701]
+
+/** Object ids of the types that are not given as text: booleans, bytes and numbers. */
+export const PARSED_TYPES: readonly number[] = [BOOL, BYTEA, ...NUMBERS]
+
+/** Parses a value that the server sent as text, by the object id of its type. */
+export function parseValue(type: number, text: string): unknown {
+  if (type === BYTEA) return parseBytes(text)
+  if (type === BOOL) return text === 't'
+  return NUMBERS.includes(type) ? Number(text) : text
+}
+
+function parseBytes(text: string): Uint8Array {
+  if (text.startsWith('\\x')) return Buffer.from(text.slice(2), 'hex')
+  // A server with `bytea_output = escape` sends printable bytes as they are.
+  const latin = text.replace(/\\(\\|\d{3})/g, (_, escaped: string) =>
+    escaped === '\\' ? escaped : String.fromCharCode(Number.parseInt(escaped, 8)),
+  )
+  return Buffer.from(latin, 'latin1')
+}

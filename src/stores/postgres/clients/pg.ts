@@ -1,0 +1,131 @@
+/**
+ * The client library `pg`. With `pipeline: true` on the pool, statements that belong together travel
+ * in one flight; without, one after the other.
+ *
+ * Declared by shape, so that neither `pg` nor its types have to be installed by those who use another
+ * library.
+ *
+ * @module
+ */
+
+import { type Call, type Client, type Listener, parseValue } from '../client.ts'
+import { beginOn, joinOn, type Wire } from './wire.ts'
+
+/** What the store asks `pg` to execute. */
+export interface PgQuery {
+  readonly text: string
+  readonly name?: string
+  readonly values?: unknown[]
+  readonly rowMode: 'array'
+  readonly types: { getTypeParser(type: number): (text: string) => unknown }
+}
+
+/** What `pg` answers. */
+export interface PgResult {
+  readonly rows: unknown[][]
+  readonly command: string
+}
+
+/** A connection of `pg`: a `Client`, or a `PoolClient` that was checked out. */
+export interface PgConnection {
+  /** Whether statements are sent without waiting for the answers to earlier ones. */
+  readonly pipeline?: boolean
+  query(query: PgQuery): Promise<PgResult>
+  query(text: string): Promise<PgResult | PgResult[]>
+  on(event: 'error' | 'end', listener: (error: Error) => void): unknown
+  on(event: 'notification', listener: (message: { payload?: string | undefined }) => void): unknown
+  removeListener(event: string, listener: () => void): unknown
+}
+
+/** A `PoolClient` of `pg`. */
+export interface PgPoolClient extends PgConnection {
+  release(broken?: boolean): void
+}
+
+/** A `Pool` of `pg` whose connections are `Connection`. */
+export interface PgPool<Connection> {
+  readonly connect: {
+    (): Promise<Connection>
+    (callback: (...values: never[]) => void): void
+  }
+  query(query: PgQuery): Promise<PgResult>
+}
+
+/** The store's view of a pool. */
+export function pgClient<Tx extends PgPoolClient>(pool: PgPool<Tx>, prepare: boolean): Client<Tx> {
+  const toQuery = (call: Call) => queryOf(call, prepare)
+  return {
+    source: pool,
+    single: false,
+    query: async (call) => (await pool.query(toQuery(call))).rows,
+    async begin(opening) {
+      const own = opening.connection
+      return beginOn(wireOf(own ?? (await pool.connect()), toQuery, own === undefined), opening)
+    },
+    join: (tx, first) => joinOn(wireOf(tx, toQuery, false), first),
+    listen: async (listener) => listenOn(await pool.connect(), listener),
+  }
+}
+
+const types: PgQuery['types'] = {
+  getTypeParser: (type) => (text) => parseValue(type, text),
+}
+
+function queryOf({ statement: { name, text }, values }: Call, prepare: boolean): PgQuery {
+  const query: PgQuery = { text, values: [...values], rowMode: 'array', types }
+  return prepare ? { ...query, name } : query
+}
+
+function wireOf<Tx extends PgPoolClient>(
+  connection: Tx,
+  toQuery: (call: Call) => PgQuery,
+  isPooled: boolean,
+): Wire<Tx> {
+  // A connection that dies while nobody listens would end the process; its statements tell us.
+  const ignore = () => {}
+  connection.on('error', ignore)
+  const inTurn = connection.pipeline === true ? <T>(run: () => T) => run() : takingTurns()
+  return {
+    handle: connection,
+    send: async (call) => (await inTurn(() => connection.query(toQuery(call)))).rows,
+    async script(text) {
+      const results = await inTurn(() => connection.query(text))
+      return (Array.isArray(results) ? results.at(-1) : results)?.command ?? ''
+    },
+    release(broken) {
+      connection.removeListener('error', ignore)
+      if (isPooled) connection.release(broken)
+    },
+  }
+}
+
+/** A connection that does not pipeline would queue statements itself, which `pg` will give up. */
+function takingTurns(): <T>(run: () => Promise<T>) => Promise<T> {
+  let last: Promise<unknown> = Promise.resolve()
+  return (run) => {
+    const next = last.then(run)
+    last = next.catch(() => {})
+    return next
+  }
+}
+
+async function listenOn(connection: PgPoolClient, listener: Listener): Promise<() => void> {
+  let isOver = false
+  const stop = (isLost: boolean) => {
+    if (isOver) return
+    isOver = true
+    // Never back into the pool: it would go on listening there.
+    connection.release(true)
+    if (isLost) listener.lost()
+  }
+  connection.on('error', () => stop(true))
+  connection.on('end', () => stop(true))
+  connection.on('notification', ({ payload = '' }) => listener.hear(payload))
+  try {
+    await connection.query(`listen "${listener.channel}"`)
+  } catch (error) {
+    stop(false)
+    throw error
+  }
+  return () => stop(false)
+}

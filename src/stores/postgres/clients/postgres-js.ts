@@ -1,0 +1,151 @@
+/**
+ * The client library `postgres`, known as postgres.js.
+ *
+ * Its transactions outlive their connection: when that breaks, later statements of the same
+ * transaction are sent on whatever connection comes next, outside of any transaction. So what the
+ * user gets here refuses to work from then on.
+ *
+ * Declared by shape, so that the library does not have to be installed by those who use another.
+ *
+ * @module
+ */
+
+import { type Call, type Client, type Listener, parseValue, type Rows } from '../client.ts'
+import { type ParkedWire, park, type Run } from './parked.ts'
+import { beginOn, isolationClause, joinOn, type Wire } from './wire.ts'
+
+/** Rows of postgres.js as the server sent them. */
+export interface PostgresJsRows extends Iterable<unknown> {
+  readonly columns: readonly { readonly type: number }[]
+  readonly command: string
+}
+
+/** A query of postgres.js that has not been sent. */
+export interface PostgresJsQuery extends PromiseLike<unknown> {
+  raw(): PromiseLike<unknown>
+}
+
+/** Anything of postgres.js that takes statements. */
+export interface PostgresJsQueries {
+  unsafe(text: string, values?: never[], options?: { prepare?: boolean }): PostgresJsQuery
+}
+
+/** An `sql` of postgres.js, whose reserved connections are `Reserved` and transactions `Tx`. */
+export interface PostgresJsSql<Reserved, Tx> extends PostgresJsQueries {
+  reserve(): Promise<Reserved>
+  begin<T>(options: string, callback: (tx: Tx) => Promise<T>): Promise<unknown>
+  listen(channel: string, hear: (payload: string) => void): Promise<{ unlisten(): Promise<void> }>
+}
+
+/** The store's view of an `sql`. */
+export function postgresJsClient<Tx extends PostgresJsQueries>(
+  sql: PostgresJsSql<unknown, Tx>,
+  prepare: boolean,
+): Client<Tx> {
+  const parked: ParkedWire<Tx> = {
+    send: (tx, call) => send(tx, call, prepare),
+    script: (tx, text) => Promise.resolve(tx.unsafe(text)),
+    guard,
+  }
+  return {
+    source: sql,
+    single: false,
+    query: (call) => send(sql, call, prepare),
+    begin(opening) {
+      const { connection, isolation, first } = opening
+      if (connection !== undefined) return beginOn(wireOf(connection, prepare), opening)
+      const run: Run<Tx> = (callback) => sql.begin(isolationClause(isolation), callback)
+      return park(run, parked, first)
+    },
+    join(tx, first) {
+      // A statement that fails in a transaction of `sql.begin` fails all of it, unless it was in a
+      // savepoint of the library's own. A reserved connection has no such thing.
+      if (!hasSavepoint(tx)) return joinOn(wireOf(tx, prepare), first)
+      return park((callback) => tx.savepoint(callback), parked, first)
+    },
+    listen: (listener) => listen(sql, listener),
+  }
+}
+
+async function listen(
+  sql: PostgresJsSql<unknown, unknown>,
+  { channel, hear }: Listener,
+): Promise<() => void> {
+  // The library listens on a connection of its own and opens it again by itself.
+  const { unlisten } = await sql.listen(channel, hear)
+  return () => void unlisten().catch(() => {})
+}
+
+async function send(on: PostgresJsQueries, call: Call, prepare: boolean): Promise<Rows> {
+  const { text } = call.statement
+  // The library takes what it can serialize, which all our values are.
+  const query = on.unsafe(text, [...call.values] as never[], { prepare }).raw()
+  // Raw rows are arrays of the bytes that the server sent.
+  const rows = (await query) as PostgresJsRows & readonly (Buffer | null)[][]
+  return rows.map((row) =>
+    row.map((value, index) => {
+      const type = rows.columns[index]?.type ?? 0
+      return value === null ? null : parseValue(type, value.toString())
+    }),
+  )
+}
+
+function wireOf<Tx extends PostgresJsQueries>(connection: Tx, prepare: boolean): Wire<Tx> {
+  return {
+    handle: connection,
+    send: (call) => send(connection, call, prepare),
+    async script(text) {
+      const answer: unknown = await connection.unsafe(text)
+      return commandOf(Array.isArray(answer) && Array.isArray(answer[0]) ? answer.at(-1) : answer)
+    },
+    release: () => {},
+  }
+}
+
+function commandOf(answer: unknown): string {
+  const isNamed = typeof answer === 'object' && answer !== null && 'command' in answer
+  return isNamed ? String(answer.command) : ''
+}
+
+interface WithSavepoint<Tx> {
+  savepoint(callback: (tx: Tx) => Promise<void>): Promise<unknown>
+}
+
+function hasSavepoint<Tx extends PostgresJsQueries>(tx: Tx): tx is Tx & WithSavepoint<Tx> {
+  return 'savepoint' in tx
+}
+
+/** The transaction as the user gets it. Its functions throw once there is a fault. */
+function guard<T extends object>(target: T, fault: () => Error | undefined): T {
+  const check = () => {
+    const error = fault()
+    if (error !== undefined) throw error
+  }
+  return new Proxy(target, {
+    apply(callee, self, values: unknown[]) {
+      check()
+      // What is applied is a function.
+      const call = callee as (...values: unknown[]) => unknown
+      return Reflect.apply(call, self, values)
+    },
+    get(object, name) {
+      const value: unknown = Reflect.get(object, name)
+      if (typeof value !== 'function') return value
+      if (name !== 'savepoint') return guard(value, fault)
+      return (...values: unknown[]) => {
+        check()
+        return Reflect.apply(
+          value,
+          object,
+          values.map((one) => guardArgument(one, fault)),
+        )
+      }
+    },
+  })
+}
+
+/** The callback of a savepoint gets a transaction too. */
+function guardArgument(value: unknown, fault: () => Error | undefined): unknown {
+  if (typeof value !== 'function') return value
+  return (inner: object) => value(guard(inner, fault))
+}

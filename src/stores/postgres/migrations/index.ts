@@ -1,0 +1,16 @@
+import type { Migration } from '../../migration.ts'
+import { channelOf, quoted } from '../queries.ts'
+import { records } from './0001-records.ts'
+import { transactions } from './0002-transactions.ts'
+
+/** Every step of the schema, in order. */
+export function migrations(schema: string): readonly Migration[] {
+  return [records, transactions].map((step) => ({ ...step, sql: placed(step.sql, schema) }))
+}
+
+/** The steps are written for the schema `reprise`, so that they read as what they do. */
+function placed(sql: string, schema: string): string {
+  return sql
+    .replaceAll(/\breprise\./g, () => `${quoted(schema)}.`)
+    .replaceAll('reprise_channel', channelOf(schema))
+}

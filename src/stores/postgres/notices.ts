@@ -1,0 +1,121 @@
+/**
+ * Wakes who waits for a record: those of this process directly, those of others by notification.
+ *
+ * One connection listens while somebody watches, and a little longer. Whoever watches says so in
+ * the table `waiters`, and only then does the end of the work notify.
+ *
+ * @module
+ */
+
+import type { Cancel, Clock } from '../../engine/clock.ts'
+import type { Unwatch } from '../../engine/store.ts'
+import { Watchers } from '../watchers.ts'
+import type { Client, Statement } from './client.ts'
+import { pack, unpack } from './record.ts'
+
+/** How long a watcher stays registered. Longer waits go on by polling. */
+const WAIT_MS = 120_000
+
+/** Keeps a burst of waiting requests from opening one connection each. */
+const LINGER_MS = 10_000
+
+/** A server that is down is not to be asked in a tight loop. */
+const RECONNECT_MS = 1_000
+
+/** What {@link Notices} works with. */
+export interface NoticesParts {
+  readonly client: Client<unknown>
+  readonly channel: string
+  /** The statement that registers a waiter. */
+  readonly wait: Statement
+  readonly clock: Clock
+  /** Whether to listen at all; if not, only watchers of this process are woken. */
+  readonly listen: boolean
+}
+
+/** The watchers of one store. */
+export class Notices {
+  readonly #parts: NoticesParts
+  readonly #watchers = new Watchers()
+  readonly #registered = new Map<string, Promise<unknown>>()
+  #listening: Promise<() => void> | undefined
+  #cancelTimer: Cancel = () => {}
+  #isClosed = false
+
+  constructor(parts: NoticesParts) {
+    this.#parts = parts
+  }
+
+  /** Calls `wake` when the record may have changed. Never rejects: who waits also polls. */
+  async watch(id: string, wake: () => void): Promise<Unwatch> {
+    const unwatch = this.#watchers.add(id, wake)
+    if (this.#parts.listen && !this.#isClosed) {
+      await Promise.allSettled([this.#listen(), this.#register(id)])
+    }
+    return () => {
+      unwatch()
+      this.#registered.delete(id)
+      if (this.#watchers.size === 0) this.#after(LINGER_MS, () => this.#rest())
+    }
+  }
+
+  /** Wakes the watchers of this process. */
+  wake(id: string): void {
+    this.#watchers.wake(id)
+  }
+
+  close(): void {
+    this.#isClosed = true
+    this.#cancelTimer()
+    this.#stop()
+  }
+
+  #listen(): Promise<unknown> {
+    this.#cancelTimer()
+    this.#listening ??= this.#parts.client
+      .listen({
+        channel: this.#parts.channel,
+        hear: (payload) => this.#watchers.wake(unpack(Buffer.from(payload, 'hex'))),
+        lost: () => this.#recover(),
+      })
+      .catch((error: unknown) => {
+        this.#recover()
+        throw error
+      })
+    return this.#listening
+  }
+
+  #register(id: string): Promise<unknown> {
+    const { client, wait } = this.#parts
+    const registered =
+      this.#registered.get(id) ?? client.query({ statement: wait, values: [pack(id), WAIT_MS] })
+    this.#registered.set(id, registered)
+    registered.catch(() => this.#registered.delete(id))
+    return registered
+  }
+
+  #recover(): void {
+    this.#listening = undefined
+    this.#after(RECONNECT_MS, () => {
+      if (this.#watchers.size > 0) this.#listen().catch(() => {})
+    })
+  }
+
+  #rest(): void {
+    if (this.#watchers.size === 0) this.#stop()
+  }
+
+  #stop(): void {
+    const listening = this.#listening
+    this.#listening = undefined
+    listening?.then(
+      (stop) => stop(),
+      () => {},
+    )
+  }
+
+  #after(ms: number, callback: () => void): void {
+    this.#cancelTimer()
+    if (!this.#isClosed) this.#cancelTimer = this.#parts.clock.after(ms, callback)
+  }
+}

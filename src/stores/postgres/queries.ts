@@ -1,0 +1,208 @@
+/**
+ * Every statement that the store's verbs send.
+ *
+ * The database's clock decides: `clock_timestamp()`, read once per statement. Where it has to meet
+ * an index it stands in a subselect, because a volatile function can not be looked up.
+ *
+ * @module
+ */
+
+import { createHash } from 'node:crypto'
+import type { Statement } from './client.ts'
+
+/** The statements of one schema. */
+export interface Queries {
+  readonly claim: Statement
+  readonly renew: Statement
+  readonly advance: Statement
+  readonly finish: Statement
+  readonly release: Statement
+  readonly find: Statement
+  readonly list: Statement
+  readonly listUnfinished: Statement
+  readonly sweep: Statement
+  readonly stats: Statement
+  readonly wait: Statement
+  readonly look: Statement
+  readonly beginTransaction: Statement
+  readonly storeFinished: Statement
+}
+
+/** A schema's name as it stands in SQL. */
+export function quoted(schema: string): string {
+  return `"${schema}"`
+}
+
+/** The channel of a schema's notifications. */
+export function channelOf(schema: string): string {
+  return `reprise_${digest(schema)}`
+}
+
+/** The statements on `schema`, whose name was checked by `resolveOptions`. */
+export function queries(schema: string): Queries {
+  const at = quoted(schema)
+  return {
+    ...{ claim: named('claim', claim(at)), renew: named('renew', renew(at)) },
+    ...{ advance: named('advance', advance(at)), finish: named('finish', finish(at)) },
+    ...{ release: named('release', release(at)), find: named('find', find(at)) },
+    list: named('list', list(at, 'true')),
+    listUnfinished: named('list_unfinished', list(at, 'r.status is null')),
+    sweep: named('sweep', sweep(at)),
+    ...{ stats: named('stats', stats(at)), wait: named('wait', wait(at)) },
+    look: named('look', look(at)),
+    beginTransaction: named('begin_transaction', beginTransaction(at)),
+    storeFinished: named('store_finished', storeFinished(at)),
+  }
+}
+
+/** Statements of the same name on two schemas can meet on one connection: the text is in the name. */
+function named(verb: string, text: string): Statement {
+  return { name: `reprise_${verb}_${digest(text)}`, text }
+}
+
+function digest(text: string): string {
+  return createHash('sha256').update(text).digest('hex').slice(0, 12)
+}
+
+const ANSWER = `
+  a.outcome, a.fence, a.fresh, a.abandoned, a.recovery_point, a.state, a.input, a.status,
+  a.response, a.resource_type, a.resource_id, a.owner, a.request_id, a.left_ms, a.age_ms`
+
+/** Which transaction this is: constant until its end, and never the same in the next one. */
+const TRANSACTION = `extract(epoch from transaction_timestamp())::text`
+
+const STANDING = `
+  case when r.expires_at <= clock.moment then 'expired'
+       when r.status is not null         then 'finished'
+       when r.lease_until > clock.moment then 'running'
+       when r.recovery_point is null     then 'unknown'
+       else                                   'suspended'
+  end`
+
+const RECORD = `
+  r.id, r.caller, r.operation, r.key, r.fingerprint, r.fence, r.owner, ${ms('r.lease_until')},
+  r.recovery_point, r.state, r.input, r.status, r.response, r.resource_type, r.resource_id,
+  r.request_id, r.ip, r.user_agent, ${ms('r.created_at')}, ${ms('r.finished_at')},
+  ${ms('r.expires_at')}, ${STANDING} as standing`
+
+function ms(instant: string): string {
+  return `extract(epoch from ${instant})::double precision * 1000`
+}
+
+const claim = (schema: string) => `
+  select ${ANSWER}
+    from ${schema}.claim($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15) a`
+
+const renew = (schema: string) => `
+    with lease as materialized
+         (select clock_timestamp() + $4::double precision * interval '1 millisecond' as until)
+  update ${schema}.records r
+     set lease_until = lease.until,
+         expires_at  = greatest(r.expires_at, lease.until)
+    from lease
+   where r.id = $1 and r.owner = $2 and r.fence = $3 and r.status is null
+  returning true`
+
+const advance = (schema: string) => `
+    with lease as materialized
+         (select clock_timestamp() + $4::double precision * interval '1 millisecond' as until)
+  update ${schema}.records r
+     set lease_until    = lease.until,
+         expires_at     = greatest(r.expires_at, lease.until),
+         recovery_point = $5,
+         state          = $6
+    from lease
+   where r.id = $1 and r.owner = $2 and r.fence = $3 and r.status is null
+  returning true`
+
+const finish = (schema: string) => `
+  select ${schema}.finish($1, $2, $3, $4, $5, $6, $7, $8)`
+
+const release = (schema: string) => `
+  select ${schema}.release($1, $2, $3, $4)`
+
+const find = (schema: string) => `
+  select ${RECORD}
+    from ${schema}.records r,
+         (select clock_timestamp() as moment) clock
+   where r.id = $1`
+
+/**
+ * One page of those after $1 ($4: which standing, $5: which caller, $6: which operation; null for
+ * any). At most $3 records are looked at and $2 given; `scanned` is the last one looked at, and null
+ * when there are no more. Those that are unfinished have an index of their own.
+ */
+const list = (schema: string, condition: 'true' | 'r.status is null') => `
+    with reach as materialized
+         (select (select r.id
+                    from ${schema}.records r
+                   where r.id > $1 and ${condition}
+                   order by r.id
+                  offset $3::integer - 1
+                   limit 1) as scanned)
+  select reach.scanned, page.*
+    from reach
+    left join lateral (
+         select ${RECORD}
+           from ${schema}.records r,
+                (select clock_timestamp() as moment) clock
+          where r.id > $1 and ${condition}
+            and (reach.scanned is null or r.id <= reach.scanned)
+            and ($4::text is null or $4::text = ${STANDING})
+            and ($5::text is null or $5::text = r.caller)
+            and ($6::text is null or $6::text = r.operation)
+          order by r.id
+          limit $2::integer) page on true`
+
+const sweep = (schema: string) => `
+    with awake as
+         (delete from ${schema}.waiters where until <= (select clock_timestamp())),
+         swept as
+         (delete from ${schema}.records
+           where ctid = any (array(
+                 select r.ctid
+                   from ${schema}.records r
+                  where r.status is not null and r.expires_at <= (select clock_timestamp())
+                  order by r.expires_at
+                  limit $1
+                    for update skip locked))
+          returning 1)
+  select count(*)::integer from swept`
+
+const stats = (schema: string) => `
+  select count(*) filter (where standing = 'running')::integer,
+         count(*) filter (where standing = 'suspended')::integer,
+         count(*) filter (where standing = 'unknown')::integer
+    from (select ${STANDING} as standing
+            from ${schema}.records r,
+                 (select clock_timestamp() as moment) clock
+           where r.status is null) unfinished`
+
+const wait = (schema: string) => `
+  insert into ${schema}.waiters as w (id, until)
+  values ($1, clock_timestamp() + $2::double precision * interval '1 millisecond')
+      on conflict (id) do update set until = greatest(w.until, excluded.until)`
+
+const look = (schema: string) => `
+  select ${ANSWER}
+    from ${schema}.look($1, $2, $3) a`
+
+const beginTransaction = (schema: string) => `
+  select ${ANSWER}, current_setting('transaction_isolation'), ${TRANSACTION}
+    from ${schema}.begin_transaction($1, $2, $3, $4, $5, $6, $7) a`
+
+/** Stores nothing outside the transaction that was begun, which is $14. */
+const storeFinished = (schema: string) => `
+    with clock as materialized (select clock_timestamp() as moment),
+         stored as
+         (insert into ${schema}.records (
+                 fence, created_at, finished_at, expires_at, id, caller, operation, key,
+                 fingerprint, owner, status, response, resource_type, resource_id, request_id, ip,
+                 user_agent)
+          select 1, transaction_timestamp(), moment,
+                 moment + $15::double precision * interval '1 millisecond', $1, $2, $3, $4,
+                 $5, $6, $7, $8, $9, $10, $11, $12, $13
+            from clock
+           where ${TRANSACTION} = $14
+          returning id)
+  select ${schema}.notify_waiters(id) from stored`

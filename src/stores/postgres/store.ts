@@ -1,0 +1,159 @@
+/**
+ * Records in PostgreSQL. Every verb is one statement, and so one round trip.
+ *
+ * @module
+ */
+
+import type {
+  Advance,
+  Claim,
+  ClaimRequest,
+  ClaimResult,
+  Finish,
+  ListedRecord,
+  ListQuery,
+  RecordPage,
+  ReleaseMode,
+  Store,
+  StoreStats,
+  Transactions,
+  Unwatch,
+} from '../../engine/store.ts'
+import type { Client, Rows, Value } from './client.ts'
+import { attempt } from './faults.ts'
+import { checkSchema, migrate } from './migrate.ts'
+import { Notices } from './notices.ts'
+import type { PostgresSettings } from './options.ts'
+import { channelOf, type Queries, queries } from './queries.ts'
+import { pack, packAll, toClaimResult, toListedRecord, unpack } from './record.ts'
+import { PostgresTransactions } from './transactions.ts'
+
+/** How many records a page of a filtered list looks at, so that one page stays quick. */
+const SCANNED_MAX = 10_000
+
+const UNFINISHED: ReadonlySet<string | undefined> = new Set(['running', 'suspended', 'unknown'])
+
+const FIRST_PAGE: Uint8Array = new Uint8Array()
+
+/** The store over any client library. */
+export class PostgresStore<Tx> implements Store<Tx> {
+  readonly name = 'postgres'
+  readonly transactions: Transactions<Tx>
+  readonly #client: Client<Tx>
+  readonly #settings: PostgresSettings
+  readonly #queries: Queries
+  readonly #notices: Notices
+  #ready: Promise<void> | undefined
+
+  constructor(client: Client<Tx>, settings: PostgresSettings) {
+    const { schema, clock, listen } = settings
+    this.#client = client
+    this.#settings = settings
+    this.#queries = queries(schema)
+    const { wait } = this.#queries
+    this.#notices = new Notices({ client, channel: channelOf(schema), wait, clock, listen })
+    const wake = (id: string) => this.#notices.wake(id)
+    this.transactions = new PostgresTransactions({ client, queries: this.#queries, schema, wake })
+  }
+
+  ready(): Promise<void> {
+    const { schema, migrate: isMigrating } = this.#settings
+    const prepare = isMigrating ? migrate : checkSchema
+    this.#ready ??= prepare(this.#client, schema).catch((error: unknown) => {
+      this.#ready = undefined
+      throw error
+    })
+    return this.#ready
+  }
+
+  async claim(request: ClaimRequest): Promise<ClaimResult> {
+    const { id, caller, operation, key, fingerprint, owner, origin } = request
+    const [row] = await this.#send('claim', [
+      ...[pack(id), caller, operation, key, pack(fingerprint)],
+      ...[packAll(request.fingerprintsAccepted), pack(owner), request.leaseMs],
+      ...[request.retentionMs, request.recoveryPoint, request.takesUnknown, request.input],
+      ...[origin.requestId, origin.ip, origin.userAgent],
+    ])
+    return toClaimResult(row, request)
+  }
+
+  async renew(claim: Claim, leaseMs: number): Promise<boolean> {
+    const rows = await this.#send('renew', [...holder(claim), leaseMs])
+    return rows.length === 1
+  }
+
+  async advance(claim: Claim, { recoveryPoint, state, leaseMs }: Advance): Promise<boolean> {
+    const values = [...holder(claim), leaseMs, recoveryPoint, state]
+    const rows = await this.#send('advance', values)
+    return rows.length === 1
+  }
+
+  finish(claim: Claim, { response, resource, retentionMs }: Finish): Promise<boolean> {
+    const { status, sealed } = response
+    const resourceColumns = [resource?.type ?? null, resource?.id ?? null]
+    const values = [...holder(claim), status, sealed, ...resourceColumns, retentionMs]
+    return this.#end('finish', claim, values)
+  }
+
+  release(claim: Claim, mode: ReleaseMode): Promise<boolean> {
+    return this.#end('release', claim, [...holder(claim), mode === 'forget'])
+  }
+
+  async find(id: string): Promise<ListedRecord | undefined> {
+    const [row] = await this.#send('find', [pack(id)])
+    return row && toListedRecord(row)
+  }
+
+  async list({ status, caller, operation, limit, after }: ListQuery): Promise<RecordPage> {
+    const filters = [status ?? null, caller ?? null, operation ?? null]
+    const isFiltered = filters.some((filter) => filter !== null)
+    // One more than asked for tells whether there is a next page.
+    const scanned = isFiltered ? Math.max(limit + 1, SCANNED_MAX) : limit + 1
+    const rows = await this.#send(UNFINISHED.has(status) ? 'listUnfinished' : 'list', [
+      ...[after === undefined ? FIRST_PAGE : pack(after), limit + 1, scanned],
+      ...filters,
+    ])
+    return toPage(rows, limit)
+  }
+
+  async sweep(limit: number): Promise<number> {
+    const [[swept] = []] = await this.#send('sweep', [limit])
+    return Number(swept)
+  }
+
+  async stats(): Promise<StoreStats> {
+    const [[running, suspended, unknown] = []] = await this.#send('stats', [])
+    return { running: Number(running), suspended: Number(suspended), unknown: Number(unknown) }
+  }
+
+  watch(id: string, wake: () => void): Promise<Unwatch> {
+    return this.#notices.watch(id, wake)
+  }
+
+  async close(): Promise<void> {
+    this.#notices.close()
+  }
+
+  async #end(verb: 'finish' | 'release', { id }: Claim, values: Value[]): Promise<boolean> {
+    const [[isDone] = []] = await this.#send(verb, values)
+    if (isDone === true) this.#notices.wake(id)
+    return isDone === true
+  }
+
+  #send(verb: keyof Queries, values: readonly Value[]): Promise<Rows> {
+    return attempt(verb, () => this.#client.query({ statement: this.#queries[verb], values }))
+  }
+}
+
+function holder({ id, owner, fence }: Claim): readonly Value[] {
+  return [pack(id), pack(owner), fence]
+}
+
+/** Rows are one record each, behind the last id that was looked at; an empty page has no record. */
+function toPage(rows: Rows, limit: number): RecordPage {
+  const scanned = rows[0]?.[0]
+  const records = rows.map(([, ...row]) => row).filter(([id]) => id !== null)
+  const page = records.slice(0, limit).map(toListedRecord)
+  if (records.length > limit) return { records: page, next: page.at(-1)?.record.id ?? null }
+  return { records: page, next: scanned instanceof Uint8Array ? unpack(scanned) : null }
+}

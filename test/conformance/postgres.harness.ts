@@ -1,0 +1,142 @@
+/**
+ * Stores on PostgreSQL under test, through each client library.
+ *
+ * @module
+ */
+
+import { PGlite, type Transaction } from '@electric-sql/pglite'
+import pg from 'pg'
+import postgres from 'postgres'
+import type { Store } from '../../src/engine/store.ts'
+import { type PostgresStoreOptions, postgresStore } from '../../src/stores/postgres/index.ts'
+import { pack } from '../../src/stores/postgres/record.ts'
+import type { TransactionHarness } from '../../src/testing/harness.ts'
+import { temporaryDatabase } from '../support/postgres.ts'
+import type { Disposable } from './describe.ts'
+
+/** What a harness is made from. */
+interface Parts<Tx> {
+  readonly store: Store<Tx>
+  readonly peer: Store<Tx>
+  readonly schema: string
+  /** Executes a statement outside of any transaction under test. */
+  execute(text: string, values?: readonly unknown[]): Promise<readonly object[]>
+  /** Executes a statement in the transaction under test. */
+  executeIn(tx: Tx, text: string): Promise<unknown>
+  readonly concurrentTransactions: boolean
+  end(): Promise<void>
+}
+
+type Harness<Tx> = TransactionHarness<Tx> & Disposable
+
+/** How the harness is to be made. */
+export interface HarnessOptions extends PostgresStoreOptions {
+  /** Settings of pg's pool. */
+  readonly pool?: pg.PoolConfig
+  /** Isolation level of the database unless a transaction says otherwise. */
+  readonly defaultIsolation?: string
+}
+
+/** A store over `pg`. */
+export async function pgHarness(options: HarnessOptions = {}): Promise<Harness<pg.PoolClient>> {
+  const { url, drop } = await database(options)
+  const [one, two] = [poolOf(url, options.pool), poolOf(url, options.pool)]
+  return harnessOf({
+    ...{ store: postgresStore(one, options), peer: postgresStore(two, options) },
+    ...{ schema: options.schema ?? 'reprise', concurrentTransactions: true },
+    execute: async (text, values = []) => (await one.query(text, [...values])).rows,
+    executeIn: (tx, text) => tx.query(text),
+    async end() {
+      await Promise.all([one.end(), two.end()])
+      await drop()
+    },
+  })
+}
+
+/** A pool that survives the end of its connections. */
+export function poolOf(url: string, settings: pg.PoolConfig = {}): pg.Pool {
+  const pool = new pg.Pool({ connectionString: url, max: 20, ...settings })
+  // The pool has ended a moment before its connections have, and the database goes in between.
+  pool.on('error', () => {})
+  return pool
+}
+
+type SqlTx = postgres.ReservedSql | postgres.TransactionSql
+
+/** A store over postgres.js. */
+export async function postgresJsHarness(options: HarnessOptions = {}): Promise<Harness<SqlTx>> {
+  const { url, drop } = await database(options)
+  const one = postgres(url, { max: 20, transform: postgres.camel })
+  const two = postgres(url, { max: 20 })
+  return harnessOf({
+    ...{ store: postgresStore(one, options), peer: postgresStore(two, options) },
+    ...{ schema: options.schema ?? 'reprise', concurrentTransactions: true },
+    execute: (text, values = []) => two.unsafe(text, values as string[]),
+    executeIn: (tx, text) => tx.unsafe(text),
+    async end() {
+      await Promise.all([one.end(), two.end()])
+      await drop()
+    },
+  })
+}
+
+/** A store over PGlite. */
+export async function pgliteHarness(options: HarnessOptions = {}): Promise<Harness<Transaction>> {
+  const db = await PGlite.create()
+  return harnessOf({
+    ...{ store: postgresStore(db, options), peer: postgresStore(db, options) },
+    ...{ schema: options.schema ?? 'reprise', concurrentTransactions: false },
+    execute: async (text, values = []) => (await db.query<object>(text, [...values])).rows,
+    executeIn: (tx, text) => tx.query(text),
+    end: () => db.close(),
+  })
+}
+
+async function database({
+  defaultIsolation,
+}: HarnessOptions): ReturnType<typeof temporaryDatabase> {
+  const made = await temporaryDatabase()
+  if (defaultIsolation === undefined) return made
+  const url = new URL(made.url)
+  url.searchParams.set('options', `-c default_transaction_isolation=${defaultIsolation}`)
+  return { ...made, url: url.href }
+}
+
+async function harnessOf<Tx>(parts: Parts<Tx>): Promise<Harness<Tx>> {
+  const { store, peer, execute, executeIn, concurrentTransactions } = parts
+  await Promise.all([store.ready(), peer.ready()])
+  await execute('create table effects (id integer generated always as identity primary key)')
+  return {
+    ...{ store, peer, concurrentTransactions },
+    async advance(ms, ids) {
+      await execute(shift(parts.schema), [ms, ids?.map(hex).join(',') ?? null])
+    },
+    async addEffect(tx) {
+      await executeIn(tx, 'insert into effects default values')
+    },
+    countEffects: async () => (await execute('select id from effects')).length,
+    async failStatement(tx) {
+      await executeIn(tx, 'select 1 / 0').catch(() => {})
+    },
+    async dispose() {
+      await Promise.all([store.close(), peer.close()])
+      await parts.end()
+    },
+  }
+}
+
+function hex(id: string): string {
+  return Buffer.from(pack(id)).toString('hex')
+}
+
+/** Time can not be set on a server, so all instants go back instead. */
+function shift(schema: string): string {
+  const back = `$1::double precision * interval '1 millisecond'`
+  return `
+    update "${schema}".records
+       set created_at  = created_at  - ${back},
+           finished_at = finished_at - ${back},
+           lease_until = lease_until - ${back},
+           expires_at  = expires_at  - ${back}
+     where $2::text is null or encode(id, 'hex') = any (string_to_array($2::text, ','))`
+}
