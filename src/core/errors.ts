@@ -157,7 +157,7 @@ export const ERRORS: Readonly<Record<ErrorCode, ErrorEntry>> = {
     status: 500,
     title: 'Database schema is missing or too old',
     retryable: false,
-    hint: 'Run the migrations: call store.migrate() at deploy time, or leave the option migrate on.',
+    hint: 'Run the migrations at deploy time (migratePostgres), or leave the option migrate on.',
   },
   'reprise-schema-newer': {
     status: 500,

@@ -36,8 +36,8 @@ export type Recover = (context: RecoverContext) => Promise<CapturedResponse | 'r
 /** Settings of runs; see {@link resolveRunOptions} for the defaults in one place. */
 export interface RunOptions {
   /**
-   * How long a run keeps its key without a sign of life, in milliseconds. Renewed every third of it
-   * while the handler runs; after a crash a retry is held off for this long.
+   * How long a run keeps its key without a sign of life, in milliseconds. Renewed every quarter of
+   * it while the handler runs; after a crash a retry is held off for this long.
    *
    * @default 30000
    */

@@ -46,7 +46,8 @@ export type EventListener = (event: RepriseEvent) => void
 /** Hands `event` to `listener`, whatever the listener does. */
 export function emit(listener: EventListener | undefined, event: RepriseEvent): void {
   try {
-    listener?.(event)
+    const answer: unknown = listener?.(event)
+    if (answer instanceof Promise) answer.catch(() => {})
   } catch {
     // A listener that throws is its author's bug; the request it watches goes on.
   }

@@ -34,8 +34,9 @@ export class Flights {
     const land = () => {
       if (this.#flights.get(request) === flight) this.#flights.delete(request)
     }
-    // Each passenger handles its own failure; these keep a flight without passengers quiet.
-    flight.decided.catch(land)
+    // A refusal is over at once: who looks again must not be given the same one. These also keep the
+    // failure of a flight quiet that has no passengers; each passenger handles its own.
+    flight.decided.then((refusal) => refusal !== undefined && land(), land)
     flight.ended.then(land, land)
     return { flight, isLeader: true }
   }

@@ -11,21 +11,18 @@
  */
 
 import { RepriseError } from '../core/errors.ts'
-import type { Verdict } from '../core/policy.ts'
-import { isFinished, type Resource, STARTED } from '../core/record.ts'
+import type { Fate, Verdict } from '../core/policy.ts'
+import type { Resource } from '../core/record.ts'
 import type { CapturedResponse } from '../core/response.ts'
-import { pause } from './bounded.ts'
+import { lookAt, takeClaim } from './claiming.ts'
 import type { Context } from './context.ts'
 import type { Flight } from './flights.ts'
 import type { Job } from './job.ts'
 import { Lease } from './lease.ts'
+import { type Persisted, persist } from './persist.ts'
 import { type RunResult, unstored } from './result.ts'
 import { type Handler, LeaseRun } from './run.ts'
-import type { Claim, ClaimResult, Finish, Granted } from './store.ts'
-
-/** A finish that fails is tried again at once, then in the background, a little later each time. */
-const FINISH_ATTEMPTS_MAX = 2
-const FINISH_RETRY_MS = 100
+import type { Claim, ClaimResult, Granted } from './store.ts'
 
 /** Flights of lease mode. */
 export class LeaseRuns<Tx> {
@@ -38,7 +35,7 @@ export class LeaseRuns<Tx> {
   /** Begins a flight: claims, and runs the handler if the claim is granted. */
   start(job: Job, handler: Handler): Flight {
     const context = this.#context
-    const claiming = this.#claim(job)
+    const claiming = takeClaim(context, job)
     const decided = claiming.then((result) => {
       return 'claim' in result ? undefined : context.refused(job, result)
     })
@@ -46,59 +43,6 @@ export class LeaseRuns<Tx> {
       return refusal ?? this.#run(job, granted(result), handler)
     })
     return { job, decided, ended, startedAt: context.clock.now() }
-  }
-
-  /** Claims; sent again once under the same owner, so that a lost reply does not lose the claim. */
-  async #claim(job: Job): Promise<ClaimResult> {
-    const { store, clock } = this.#context
-    const { options, fingerprints, ...rest } = job
-    const { leaseMs, storeTimeoutMs, afterCrash, marksEffect } = options
-    const request = {
-      ...job.identity,
-      ...{ fingerprint: rest.fingerprint, fingerprintsAccepted: fingerprints, owner: rest.owner },
-      ...{ leaseMs, retentionMs: rest.retentionMs, origin: rest.origin, input: null },
-      recoveryPoint: marksEffect ? STARTED : null,
-      takesUnknown: afterCrash !== 'refuse',
-    }
-    const ask = async () => {
-      await store.ready()
-      return store.claim(request)
-    }
-    const askedAt = clock.now()
-    try {
-      return await this.#context.call(job, ask)
-    } catch (error) {
-      // Also bounded as a whole: a store that hangs is not asked twice.
-      if (clock.now() - askedAt < storeTimeoutMs / 2) {
-        try {
-          return await this.#context.call(job, ask)
-        } catch {
-          // The first failure says more than the second.
-        }
-      }
-      this.#context.background(this.#disown(job))
-      throw error
-    }
-  }
-
-  /** A claim that failed here may have taken effect there: without this it blocks the key. */
-  async #disown(job: Job): Promise<void> {
-    const { store } = this.#context
-    for (let attempt = 1; attempt <= FINISH_ATTEMPTS_MAX; attempt++) {
-      await pause(this.#context.clock, FINISH_RETRY_MS * 2 ** attempt)
-      try {
-        const found = await this.#context.call(job, () => store.find(job.identity.id))
-        if (found?.record.owner !== job.owner) continue
-        const { id, fence } = found.record
-        const claim = { id, owner: job.owner, fence }
-        // What was taken over from an earlier run keeps its history; what was made here has none.
-        const mode = fence === 1 ? 'forget' : 'suspend'
-        await this.#context.call(job, () => store.release(claim, mode))
-        return
-      } catch {
-        // Told to the listener by `call`; the lease is the last resort.
-      }
-    }
   }
 
   async #run(job: Job, granted: Granted, handler: Handler): Promise<RunResult> {
@@ -112,17 +56,18 @@ export class LeaseRuns<Tx> {
     })
     lease.signal.addEventListener('abort', () => context.emit('lease_lost', job))
     const mark = () => this.#mark(job, claim)
-    const run = new LeaseRun(job.options, { fence: claim.fence, signal: lease.signal, mark })
+    const run = new LeaseRun(job.options, { granted, signal: lease.signal, mark })
     try {
       const recovered = await this.#recover(job, { granted, run })
       if (recovered === 'refuse') return await this.#refuse(job, claim)
       const response = recovered ?? (await handler(run))
+      // From here on only the end is written, and it is fenced.
+      lease.stop()
       return await this.#conclude(job, { claim, run, response, resumed: outcome === 'resume' })
     } catch (error) {
-      await this.#giveUp(job, { claim, verdict: verdictOnThrow(run, error) })
-      throw error
-    } finally {
       lease.stop()
+      await this.#release(job, claim, verdictOnThrow(run, error))
+      throw error
     }
   }
 
@@ -147,99 +92,77 @@ export class LeaseRuns<Tx> {
     run.keepOnFailure(true)
     const found = await afterCrash({ caller, operation, key, signal: run.signal })
     run.keepOnFailure(false)
-    if (found === 'rerun') return undefined
-    if (found !== 'refuse') run.store()
+    // Whoever took over meanwhile decides; and an answer that is none decides nothing.
+    if (run.signal.aborted || typeof found !== 'object') {
+      return found === 'rerun' && !run.signal.aborted ? undefined : 'refuse'
+    }
+    run.store()
     return found
   }
 
-  /** `recover()` could not tell: the record waits for a person. */
+  /** `recover()` could not tell: the record waits for a person, or another run has it. */
   async #refuse(job: Job, claim: Claim): Promise<RunResult> {
-    await this.#giveUp(job, { claim, verdict: 'suspend' })
-    return { outcome: 'unknown' }
+    const released = await this.#release(job, claim, 'suspend')
+    return (released === 'lost' ? await this.#winner(job) : undefined) ?? { outcome: 'unknown' }
   }
 
   async #conclude(job: Job, { claim, run, response, resumed }: Concluding): Promise<RunResult> {
     const context = this.#context
     const outcome = resumed ? 'resumed' : 'executed'
     const verdict = run.verdict(response)
-    if (verdict !== 'store') {
-      await this.#giveUp(job, { claim, verdict })
-      const fate = verdict === 'forget' ? 'forgotten' : 'suspended'
-      return unstored({ outcome, response, fate })
-    }
-
     const askedAt = context.clock.now()
-    const stored = await this.#finish(job, claim, { response, resource: run.resource })
-    if (stored === true) return context.executed(job, { outcome, response, askedAt })
-    const winner = stored === 'failed' ? undefined : await this.#winner(job)
+    const ended =
+      verdict === 'store'
+        ? await this.#finish(job, claim, { response, resource: run.resource })
+        : await this.#release(job, claim, verdict)
+    if (ended === 'done' && verdict === 'store') {
+      return context.executed(job, { outcome, response, askedAt })
+    }
+    if (ended === 'done') return unstored({ outcome, response, fate: FATES[verdict] })
+    if (verdict === 'store') context.emit('not_stored', job)
+    const winner = ended === 'lost' ? await this.#winner(job) : undefined
     return winner ?? unstored({ outcome, response, fate: 'not_stored' })
   }
 
-  /** `false` when another run has taken over; `'failed'` when the store could not be reached. */
   async #finish(
     job: Job,
     claim: Claim,
     answer: { response: CapturedResponse; resource: Resource | null },
-  ): Promise<boolean | 'failed'> {
+  ): Promise<Persisted> {
     const context = this.#context
     try {
       const finish = await context.finish(job, answer.response, { resource: answer.resource })
-      for (let attempt = 1; attempt <= FINISH_ATTEMPTS_MAX; attempt++) {
-        try {
-          return await context.call(job, () => context.store.finish(claim, finish))
-        } catch {
-          // Told to the listener by `call`.
-        }
-      }
-      context.background(this.#finishLater(job, claim, finish))
+      return await persist(context, job, () => context.store.finish(claim, finish))
     } catch (error) {
+      // It could not be sealed; the effect is real all the same, and the client gets its answer.
       context.emit('store_error', job, error)
-    }
-    context.emit('not_stored', job)
-    return 'failed'
-  }
-
-  /** The effect is real and the client has its answer: goes on trying for as long as the lease. */
-  async #finishLater(job: Job, claim: Claim, finish: Finish): Promise<void> {
-    const { clock, store } = this.#context
-    const until = clock.now() + job.options.leaseMs
-    for (let ms = FINISH_RETRY_MS; clock.now() < until; ms *= 2) {
-      await pause(clock, Math.min(ms, until - clock.now()))
-      try {
-        await this.#context.call(job, () => store.finish(claim, finish))
-        return
-      } catch {
-        // Told to the listener by `call`.
-      }
+      return 'failed'
     }
   }
 
-  /** The answer of the run that took over, so that all who ask are told the same. */
+  async #release(job: Job, claim: Claim, verdict: Verdict): Promise<Persisted> {
+    const { store } = this.#context
+    const mode = verdict === 'forget' ? 'forget' : 'suspend'
+    return persist(this.#context, job, () => store.release(claim, mode))
+  }
+
+  /** What the run that took over has to say, so that all who ask are told the same. */
   async #winner(job: Job): Promise<RunResult | undefined> {
-    const context = this.#context
-    const { id } = job.identity
     try {
-      const found = await context.call(job, () => context.store.find(id))
-      if (found === undefined || !job.fingerprints.includes(found.record.fingerprint))
-        return undefined
-      if (!isFinished(found.record)) return context.running(job, 0)
-      const response = await context.sealer(job).openResponse(id, found.record.response)
-      const { requestId } = found.record.origin
-      const expiresInMs = found.record.expiresAt - found.record.finishedAt
-      return { outcome: 'replayed', response, requestId, expiresInMs }
+      const found = await lookAt(this.#context, job)
+      if (found === undefined || 'claim' in found || found.outcome === 'mismatch') return undefined
+      return await this.#context.refused(job, found)
     } catch {
       return undefined
     }
   }
+}
 
-  async #giveUp(job: Job, { claim, verdict }: { claim: Claim; verdict: Verdict }): Promise<void> {
-    const mode = verdict === 'forget' ? 'forget' : 'suspend'
-    try {
-      await this.#context.call(job, () => this.#context.store.release(claim, mode))
-    } catch {
-      // Told to the listener by `call`; the lease lapses on its own.
-    }
-  }
+/** What a verdict comes to when it was carried out. */
+const FATES: Readonly<Record<Verdict, Fate>> = {
+  store: 'stored',
+  forget: 'forgotten',
+  suspend: 'suspended',
 }
 
 interface Concluding {

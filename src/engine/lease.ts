@@ -18,23 +18,24 @@ export interface LeaseKeeping {
   readonly onError: (error: unknown) => void
 }
 
-/** Two renewals may fail before the lease lapses. */
-const RENEWALS_PER_LEASE = 3
+/** Two renewals in a row may fail and the third still comes before the lease lapses. */
+const RENEWALS_PER_LEASE = 4
 
 /**
- * A lease being renewed every third of its length. The signal is aborted with `reprise-lease-lost`
+ * A lease being renewed every quarter of its length. The signal is aborted with `reprise-lease-lost`
  * when another run has taken over, or when no renewal has succeeded for the whole of the lease, so
  * that another run may.
  */
 export class Lease {
   readonly #keeping: LeaseKeeping
   readonly #lost = new AbortController()
-  #heldSince: number
-  #cancel: Cancel | undefined
+  #cancelRenewal: Cancel = () => {}
+  #cancelLapse: Cancel = () => {}
+  #isOver = false
 
   constructor(keeping: LeaseKeeping) {
     this.#keeping = keeping
-    this.#heldSince = keeping.clock.now()
+    this.#held(keeping.clock.now())
     this.#schedule()
   }
 
@@ -45,13 +46,21 @@ export class Lease {
 
   /** Ends the renewals. */
   stop(): void {
-    this.#cancel?.()
-    this.#cancel = undefined
+    this.#isOver = true
+    this.#cancelRenewal()
+    this.#cancelLapse()
+  }
+
+  /** The lease holds since then: counted from before the store was asked. */
+  #held(since: number): void {
+    const { clock, leaseMs } = this.#keeping
+    this.#cancelLapse()
+    this.#cancelLapse = clock.after(since + leaseMs - clock.now(), () => this.#lose())
   }
 
   #schedule(): void {
     const { clock, leaseMs } = this.#keeping
-    this.#cancel = clock.after(leaseMs / RENEWALS_PER_LEASE, () => void this.#renew())
+    this.#cancelRenewal = clock.after(leaseMs / RENEWALS_PER_LEASE, () => void this.#renew())
   }
 
   async #renew(): Promise<void> {
@@ -59,17 +68,18 @@ export class Lease {
     const askedAt = clock.now()
     try {
       const call = () => store.renew(claim, leaseMs)
-      if (!(await storeCall(clock, leaseMs / RENEWALS_PER_LEASE, call))) return this.#lose()
-      this.#heldSince = askedAt
+      const isHeld = await storeCall(clock, leaseMs / RENEWALS_PER_LEASE, call)
+      if (this.#isOver) return
+      if (!isHeld) return this.#lose()
+      this.#held(askedAt)
     } catch (error) {
       onError(error)
-      if (clock.now() - this.#heldSince >= leaseMs) return this.#lose()
     }
-    if (this.#cancel !== undefined) this.#schedule()
+    if (!this.#isOver) this.#schedule()
   }
 
   #lose(): void {
-    if (this.#cancel === undefined) return
+    if (this.#isOver) return
     this.stop()
     this.#lost.abort(new RepriseError('reprise-lease-lost'))
   }

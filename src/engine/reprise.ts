@@ -4,6 +4,7 @@
  * @module
  */
 
+import { RepriseError } from '../core/errors.ts'
 import {
   type ResolvedRunOptions,
   type RunOptions,
@@ -185,6 +186,7 @@ class Engine<Tx> implements LeaseReprise, TransactionReprise<Tx> {
     const start = () => this.#transactions.start(job, handler, options)
     // A joined transaction is not over when this returns: nobody may share its answer yet.
     if (options.join !== undefined) {
+      if (this.#context.isClosing) throw new RepriseError('idempotency-shutting-down')
       const { decided, ended } = start()
       const [, result] = await Promise.all([decided, ended])
       return result

@@ -15,6 +15,7 @@ import {
 } from '../core/policy.ts'
 import type { Resource } from '../core/record.ts'
 import type { CapturedResponse } from '../core/response.ts'
+import type { Granted } from './store.ts'
 
 /** What a handler is given. */
 export interface Run {
@@ -43,17 +44,20 @@ export class LeaseRun implements Run {
   readonly fence: number
   readonly signal: AbortSignal
   resource: Resource | null = null
-  readonly #options: Pick<ResolvedRunOptions, 'policy' | 'marksEffect'>
+  readonly #options: Pick<ResolvedRunOptions, 'policy' | 'marksEffect' | 'afterCrash'>
   readonly #mark: () => Promise<void>
   #effect: Effect
   #override: VerdictOverride | undefined
+  /** Whether this run repeats one that may have taken effect; what it says holds for itself only. */
+  readonly #repeats: boolean
   #keeps = false
 
   constructor(
-    options: Pick<ResolvedRunOptions, 'policy' | 'marksEffect'>,
-    { fence, signal, mark }: { fence: number; signal: AbortSignal; mark: () => Promise<void> },
+    options: Pick<ResolvedRunOptions, 'policy' | 'marksEffect' | 'afterCrash'>,
+    { granted, signal, mark }: { granted: Granted; signal: AbortSignal; mark: () => Promise<void> },
   ) {
-    this.fence = fence
+    this.fence = granted.claim.fence
+    this.#repeats = granted.outcome === 'recover' && options.afterCrash === 'rerun'
     this.signal = signal
     this.#options = options
     this.#mark = mark
@@ -86,6 +90,7 @@ export class LeaseRun implements Run {
   /** What becomes of the record. */
   verdict(ending: Ending): Verdict {
     if (this.#keeps) return 'suspend'
-    return this.#override ?? judge(this.#options.policy, ending, this.#effect)
+    const verdict = this.#override ?? judge(this.#options.policy, ending, this.#effect)
+    return verdict === 'forget' && this.#repeats ? 'suspend' : verdict
   }
 }

@@ -55,11 +55,11 @@ async function decideOrWait<Tx>(
         return await flight.ended
       }
 
-      const left = seat === undefined ? 0 : deadline - clock.now()
-      const result = refusal ?? (await follow(context, { job, flight, left }))
+      const left = () => (seat === undefined ? 0 : deadline - clock.now())
+      const result = refusal ?? (await follow(context, { job, flight, left: left() }))
       if (result === undefined) continue
-      if (result.outcome !== 'in_progress' || seat === undefined || left <= 0) return result
-      if (refusal === undefined || (await seat.next(left)) === 'timeout') return result
+      if (result.outcome !== 'in_progress' || seat === undefined || left() <= 0) return result
+      if ((await seat.next(left())) === 'timeout') return result
     }
   } finally {
     seat?.leave()

@@ -13,17 +13,18 @@
  * @module
  */
 
-import { RepriseError } from '../core/errors.ts'
+import { isRepriseError, RepriseError } from '../core/errors.ts'
 import { judge, type VerdictOverride } from '../core/policy.ts'
 import { isFinished, type Resource } from '../core/record.ts'
 import type { CapturedResponse } from '../core/response.ts'
-import { pause } from './bounded.ts'
+import { pause, within } from './bounded.ts'
 import type { Cancel } from './clock.ts'
 import type { Context } from './context.ts'
 import type { Flight } from './flights.ts'
 import type { Job } from './job.ts'
 import { type RunResult, unstored } from './result.ts'
 import type {
+  Finish,
   Isolation,
   OpenTransaction,
   Refusal,
@@ -125,7 +126,7 @@ export class TransactionRuns<Tx> {
     if (ending.fault === 'lost' && options.join === undefined) {
       const start = await this.#begin(job, options)
       if (!isOpen(start)) return this.#context.refused(job, start)
-      await start.rollback()
+      await this.#undo(job, start)
     }
     const detail = `The transaction failed ${attempt} times`
     throw new RepriseError('idempotency-conflict', detail, { cause: ending.error })
@@ -145,20 +146,21 @@ export class TransactionRuns<Tx> {
       const undone = unstored({ response, fate: 'forgotten' })
       // Nothing on `tx` outlives a rollback, so an answer that is not stored leaves no effect.
       if ((run.override ?? judge(job.options.policy, response, 'none')) !== 'store') {
-        await open.rollback()
+        await this.#undo(job, open)
         return undone
       }
       const finish = await context.finish(job, response, { resource: run.resource })
       const askedAt = context.clock.now()
       isCommitting = true
-      await open.commit(finish)
+      await this.#commit(job, open, finish)
       if (isJoined) return { ...undone, fate: 'stored', expiresInMs: job.retentionMs }
       return context.executed(job, { outcome: 'executed', response, askedAt })
     } catch (error) {
-      await open.rollback()
+      await this.#undo(job, open)
       const fault = this.#transactions.classify(error)
       if (fault === 'retry' || fault === 'lost') return { fault, error }
-      if (fault === 'disconnected' && isCommitting) return await this.#committed(job, error)
+      const isUnknown = fault === 'disconnected' || isStoreUnavailable(error)
+      if (isCommitting && isUnknown) return await this.#committed(job, error)
       throw error
     } finally {
       stopBeating()
@@ -197,6 +199,20 @@ export class TransactionRuns<Tx> {
     } finally {
       isAwaited = false
     }
+  }
+
+  /** Commits. One that never answers is as good as a broken connection: nobody knows. */
+  async #commit(job: Job, open: OpenTransaction<Tx>, finish: Finish): Promise<void> {
+    const ms = job.options.storeTimeoutMs
+    const work = open.commit(finish).then(() => true)
+    if (await within(this.#context.clock, { ms, work, fallback: false })) return
+    throw new RepriseError('idempotency-store-unavailable', `The commit took more than ${ms} ms`)
+  }
+
+  /** Rolls back, without waiting for a connection that no longer answers. */
+  async #undo(job: Job, open: OpenTransaction<Tx>): Promise<void> {
+    const ms = job.options.storeTimeoutMs
+    await within(this.#context.clock, { ms, work: open.rollback(), fallback: undefined })
   }
 
   /** Keeps the database from taking this side for dead while the handler works. */
@@ -238,6 +254,11 @@ interface Faulted {
 
 function isOpen<Tx>(start: OpenTransaction<Tx> | Refusal): start is OpenTransaction<Tx> {
   return 'commit' in start
+}
+
+/** Whether the store, not the handler, failed or kept silent. */
+function isStoreUnavailable(error: unknown): boolean {
+  return isRepriseError(error) && error.code === 'idempotency-store-unavailable'
 }
 
 function transactionRequest<Tx>(job: Job, options: TransactionOptions<Tx>): TransactionRequest<Tx> {

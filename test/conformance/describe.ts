@@ -17,7 +17,7 @@ export interface Disposable {
 /** Makes a harness; called once, before the first test. */
 export type Make<Harness> = () => Promise<Harness & Disposable>
 
-const TIMEOUT_MS = 30_000
+const TIMEOUT_MS = 120_000
 
 /** Runs the contract of a store, one harness for all checks. */
 export function describeContract(name: string, make: Make<StoreHarness>): void {

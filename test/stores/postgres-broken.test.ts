@@ -190,7 +190,9 @@ describe.each(LIBRARIES)('a connection of %s that breaks', (_, make) => {
   })
 
   it('does not stop the verbs', async () => {
-    await kill(await open({ store }, sampleRequest()))
+    const transaction = await open({ store }, sampleRequest())
+    await kill(transaction)
+    await transaction.rollback()
     const granted = await insist(() => store.claim(sampleRequest()))
 
     expect(granted.outcome).toBe('execute')

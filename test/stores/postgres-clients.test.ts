@@ -16,13 +16,19 @@ import { type TemporaryDatabase, temporaryDatabase } from '../support/postgres.t
 
 const SEALED = Uint8Array.from({ length: 256 }, (_, index) => index)
 
+/** Starting PGlite takes seconds of computing, which a busy machine makes many. */
+const START_MS = 120_000
+
 let database: TemporaryDatabase
+let db: PGlite
 
 beforeAll(async () => {
+  const parse = () => 'parsed by the user'
   database = await temporaryDatabase()
-})
+  db = await PGlite.create({ parsers: { 16: parse, 17: parse, 23: parse, 701: parse } })
+}, START_MS)
 
-afterAll(() => database.drop())
+afterAll(() => Promise.all([database.drop(), db.close()]))
 
 /** Stores an answer both ways and reads it back. */
 async function roundTrip(store: Store<unknown>): Promise<void> {
@@ -47,9 +53,8 @@ describe('the user', () => {
   it('gets transactions of the own library', async () => {
     const pool = poolOf(database.url)
     const sql = postgres(database.url)
-    const db = await PGlite.create()
     const stores = [postgresStore(pool), postgresStore(sql), postgresStore(db)] as const
-    await Promise.all([pool.end(), sql.end(), db.close()])
+    await Promise.all([pool.end(), sql.end()])
 
     expect(stores.map(({ name }) => name)).toEqual(['postgres', 'postgres', 'postgres'])
     expectTypeOf(stores[0]).toEqualTypeOf<Store<pg.PoolClient>>()
@@ -85,10 +90,7 @@ describe('what the user configured', () => {
   })
 
   it('does not change what the store reads through PGlite', async () => {
-    const parse = () => 'parsed by the user'
-    const db = await PGlite.create({ parsers: { 16: parse, 17: parse, 23: parse, 701: parse } })
     await roundTrip(postgresStore(db))
-    await db.close()
   })
 
   it.each(['hex', 'escape'])('may be bytes as %s', async (format) => {
@@ -127,5 +129,28 @@ describe('without prepared statements', () => {
 
     const verbs = rows.map(({ name }) => /^reprise_(\w+)_[0-9a-f]{12}$/.exec(name)?.[1]).sort()
     expect(verbs).toEqual(['begin_transaction', 'claim', 'find', 'finish', 'store_finished'])
+  })
+})
+
+describe('a joined transaction of PGlite', () => {
+  it('commits and rolls back its own part', async () => {
+    const store = postgresStore(db)
+    await store.ready()
+    await db.exec('create table effects (id integer generated always as identity)')
+    const [kept, undone] = [sampleRequest(), sampleRequest()]
+    await db.transaction(async (join) => {
+      const first = await store.transactions?.begin({ ...kept, join })
+      if (first === undefined || !('tx' in first)) throw new Error('It is refused.')
+      await first.tx.query('insert into effects default values')
+      await first.commit(sampleFinish())
+      const second = await store.transactions?.begin({ ...undone, join })
+      if (second === undefined || !('tx' in second)) throw new Error('It is refused.')
+      await second.tx.query('insert into effects default values')
+      await second.rollback()
+    })
+
+    expect((await db.query('select from effects')).rows).toHaveLength(1)
+    expect((await store.find(kept.id))?.status).toBe('finished')
+    expect(await store.find(undone.id)).toBeUndefined()
   })
 })

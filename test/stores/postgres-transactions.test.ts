@@ -1,4 +1,3 @@
-import { PGlite } from '@electric-sql/pglite'
 import pg from 'pg'
 import postgres from 'postgres'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -238,27 +237,6 @@ describe('a joined transaction', () => {
     join.release()
 
     expect((await store.find(request.id))?.status).toBe('finished')
-  })
-
-  it('is one of PGlite', async () => {
-    const db = await PGlite.create()
-    const single = postgresStore(db)
-    await single.ready()
-    await db.exec('create table effects (id integer generated always as identity)')
-    const [kept, undone] = [sampleRequest(), sampleRequest()]
-    await db.transaction(async (join) => {
-      const transaction = await begin(single, { ...kept, join })
-      await transaction.tx.query(ADD)
-      await transaction.commit(sampleFinish())
-      const second = await begin(single, { ...undone, join })
-      await second.tx.query(ADD)
-      await second.rollback()
-    })
-
-    expect((await db.query('select from effects')).rows).toHaveLength(1)
-    expect((await single.find(kept.id))?.status).toBe('finished')
-    expect(await single.find(undone.id)).toBeUndefined()
-    await db.close()
   })
 })
 

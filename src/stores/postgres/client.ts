@@ -15,6 +15,7 @@ export interface Statement {
   readonly text: string
 }
 
+/** What a statement takes; numbers that do not fit go as text. */
 export type Value = string | number | boolean | Uint8Array | null
 
 /** A statement with its values. */

@@ -1,0 +1,56 @@
+/**
+ * The end of a run, carried to the store: at once if it can be, else in the background.
+ *
+ * Finish and release are fenced and safe to repeat, so they can be sent for as long as it takes; after
+ * the lease another run may have taken over, and trying ends there.
+ *
+ * @module
+ */
+
+import { pause } from './bounded.ts'
+import type { Context } from './context.ts'
+import type { Job } from './job.ts'
+
+/** Carried out; refused, because another run has taken over; or not heard of, and being repeated. */
+export type Persisted = 'done' | 'lost' | 'failed'
+
+/** Tries before the answer is given. */
+const ATTEMPTS_MAX = 2
+/** First pause between tries in the background; doubles. */
+const RETRY_MS = 100
+
+/** Carries out a fenced write. */
+export async function persist<Tx>(
+  context: Context<Tx>,
+  job: Job,
+  write: () => Promise<boolean>,
+): Promise<Persisted> {
+  for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt++) {
+    try {
+      return (await context.call(job, write)) ? 'done' : 'lost'
+    } catch {
+      // Told to the listener by `call`.
+    }
+  }
+  context.background(repeat(context, job, write))
+  return 'failed'
+}
+
+/** Repeats a call to the store until it goes through, for as long as a lease. It never throws. */
+export async function repeat<Tx>(
+  context: Context<Tx>,
+  job: Job,
+  write: () => Promise<unknown>,
+): Promise<void> {
+  const { clock } = context
+  const until = clock.now() + job.options.leaseMs
+  for (let ms = RETRY_MS; clock.now() < until; ms *= 2) {
+    await pause(clock, Math.min(ms, until - clock.now()))
+    try {
+      await context.call(job, write)
+      return
+    } catch {
+      // Told to the listener by `call`.
+    }
+  }
+}
