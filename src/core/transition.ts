@@ -34,13 +34,15 @@ export function claimed(
   { fresh, grant, now }: { fresh: Fresh; grant: Grant; now: number },
 ): KeyRecord {
   const leaseUntil = now + fresh.leaseMs
+  // What this run leaves unfinished is kept for the retention from here, whoever began it.
+  const keptUntil = Math.max(now + fresh.retentionMs, leaseUntil)
   if (record !== undefined && !(grant.kind === 'execute' && grant.fresh)) {
     return {
       ...record,
       fence: grant.fence,
       owner: fresh.owner,
       leaseUntil,
-      expiresAt: Math.max(record.expiresAt, leaseUntil),
+      expiresAt: Math.max(record.expiresAt, keptUntil),
     }
   }
 
@@ -49,7 +51,7 @@ export function claimed(
     ...{ id, caller, operation, key, fingerprint, owner, recoveryPoint, input, origin, leaseUntil },
     ...{ fence: grant.fence, state: null, response: null, resource: null, finishedAt: null },
     createdAt: now,
-    expiresAt: Math.max(now + fresh.retentionMs, leaseUntil),
+    expiresAt: keptUntil,
   }
 }
 

@@ -4,14 +4,18 @@
  * @module
  */
 
+import { RepriseError } from '../core/errors.ts'
 import { STARTED } from '../core/record.ts'
+import { pause } from './bounded.ts'
 import type { Context } from './context.ts'
 import type { Job } from './job.ts'
 import { repeat } from './persist.ts'
-import type { Claim, ClaimRequest, ClaimResult } from './store.ts'
+import type { Claim, ClaimRequest, ClaimResult, Refusal } from './store.ts'
 
 /** A claim whose replies take longer than the lease is asked for so often, then given up. */
 const LAPSES_MAX = 3
+/** First pause before a claim that failed is looked for; doubles. */
+const LOOK_MS = 100
 
 /**
  * Claims. The claim is sent again once under the same owner when it fails, so that a lost reply does
@@ -26,17 +30,29 @@ export async function takeClaim<Tx>(context: Context<Tx>, job: Job): Promise<Cla
     const askedAt = clock.now()
     const result = await askTwice(context, job)
     const isInTime = clock.now() - askedAt < job.options.leaseMs
-    if (!('claim' in result) || isInTime || lapse === LAPSES_MAX) return result
+    if (!('claim' in result) || isInTime) return result
+    if (lapse < LAPSES_MAX) continue
+    context.background(repeat(context, job, () => withdraw(context, result.claim)))
+    const detail = 'Its replies take longer than the lease holds'
+    throw new RepriseError('idempotency-store-unavailable', detail)
   }
 }
 
 /**
- * Asks who holds the record now, without taking it: for a run that has lost its claim. `undefined`
- * when nobody does.
+ * What the run that has the record now has to say to one that lost it: its answer, or that it is
+ * running. `undefined` when there is none such.
  */
-export async function lookAt<Tx>(context: Context<Tx>, job: Job): Promise<ClaimResult | undefined> {
-  const request = { ...claimRequest(job), takesUnknown: false }
-  const result = await context.call(job, () => context.store.claim(request))
+export async function lookAt<Tx>(context: Context<Tx>, job: Job): Promise<Refusal | undefined> {
+  const { store } = context
+  const found = await context.call(job, () => store.find(job.identity.id))
+  if (found === undefined || !job.fingerprints.includes(found.record.fingerprint)) return undefined
+  if (found.status === 'running' && found.record.owner !== job.owner) {
+    return { outcome: 'in_progress', leaseLeftMs: null, ageMs: null }
+  }
+  if (found.status !== 'finished') return undefined
+
+  // The claim of a finished record is refused with its answer and for how long that is kept.
+  const result = await context.call(job, () => store.claim(claimRequest(job)))
   if (!('claim' in result)) return result
   await context.call(job, () => withdraw(context, result.claim))
   return undefined
@@ -56,7 +72,7 @@ async function askTwice<Tx>(context: Context<Tx>, job: Job): Promise<ClaimResult
         // The first failure says more than the second.
       }
     }
-    context.background(repeat(context, job, () => disown(context, job)))
+    context.background(disown(context, job))
     throw error
   }
 }
@@ -91,12 +107,25 @@ function claimRequest(job: Job): ClaimRequest {
   }
 }
 
-/** A claim that failed here may have taken effect there: without this it would block the key. */
-async function disown<Tx>({ store }: Context<Tx>, job: Job): Promise<void> {
-  const found = await store.find(job.identity.id)
-  if (found?.record.owner !== job.owner) return
-  const { id, fence } = found.record
-  await withdraw({ store }, { id, owner: job.owner, fence })
+/**
+ * A claim that failed here may have taken effect there, or may yet: without this it would block the
+ * key. Looks again and again, further apart each time, for as long as the lease would hold.
+ */
+async function disown<Tx>(context: Context<Tx>, job: Job): Promise<void> {
+  const { clock, store } = context
+  const until = clock.now() + job.options.leaseMs
+  for (let ms = LOOK_MS; clock.now() < until; ms *= 2) {
+    await pause(clock, Math.min(ms, until - clock.now()))
+    try {
+      const found = await context.call(job, () => store.find(job.identity.id))
+      if (found?.record.owner !== job.owner) continue
+      const { id, fence } = found.record
+      await context.call(job, () => withdraw(context, { id, owner: job.owner, fence }))
+      return
+    } catch {
+      // Told to the listener by `call`.
+    }
+  }
 }
 
 /** What was taken over from an earlier run keeps its history; what was made here has none. */

@@ -59,15 +59,20 @@ export class LeaseRuns<Tx> {
     const run = new LeaseRun(job.options, { granted, signal: lease.signal, mark })
     try {
       const recovered = await this.#recover(job, { granted, run })
-      if (recovered === 'refuse') return await this.#refuse(job, claim)
+      if (recovered === 'refuse') {
+        lease.settle()
+        return await this.#refuse(job, claim)
+      }
       const response = recovered ?? (await handler(run))
       // From here on only the end is written, and it is fenced.
-      lease.stop()
+      lease.settle()
       return await this.#conclude(job, { claim, run, response, resumed: outcome === 'resume' })
     } catch (error) {
-      lease.stop()
+      lease.settle()
       await this.#release(job, claim, verdictOnThrow(run, error))
       throw error
+    } finally {
+      lease.stop()
     }
   }
 
@@ -93,7 +98,7 @@ export class LeaseRuns<Tx> {
     const found = await afterCrash({ caller, operation, key, signal: run.signal })
     run.keepOnFailure(false)
     // Whoever took over meanwhile decides; and an answer that is none decides nothing.
-    if (run.signal.aborted || typeof found !== 'object') {
+    if (run.signal.aborted || typeof found !== 'object' || found === null) {
       return found === 'rerun' && !run.signal.aborted ? undefined : 'refuse'
     }
     run.store()
@@ -119,9 +124,12 @@ export class LeaseRuns<Tx> {
       return context.executed(job, { outcome, response, askedAt })
     }
     if (ended === 'done') return unstored({ outcome, response, fate: FATES[verdict] })
-    if (verdict === 'store') context.emit('not_stored', job)
     const winner = ended === 'lost' ? await this.#winner(job) : undefined
-    return winner ?? unstored({ outcome, response, fate: 'not_stored' })
+    if (winner !== undefined) return winner
+    // A release whose first reply was lost finds nothing left to release: it was carried out.
+    const isReleased = ended === 'lost' && verdict !== 'store'
+    if (verdict === 'store') context.emit('not_stored', job)
+    return unstored({ outcome, response, fate: isReleased ? FATES[verdict] : 'not_stored' })
   }
 
   async #finish(
@@ -150,8 +158,7 @@ export class LeaseRuns<Tx> {
   async #winner(job: Job): Promise<RunResult | undefined> {
     try {
       const found = await lookAt(this.#context, job)
-      if (found === undefined || 'claim' in found || found.outcome === 'mismatch') return undefined
-      return await this.#context.refused(job, found)
+      return found && (await this.#context.refused(job, found))
     } catch {
       return undefined
     }

@@ -32,6 +32,7 @@ export class Lease {
   #cancelRenewal: Cancel = () => {}
   #cancelLapse: Cancel = () => {}
   #isOver = false
+  #isSettling = false
 
   constructor(keeping: LeaseKeeping) {
     this.#keeping = keeping
@@ -42,6 +43,11 @@ export class Lease {
   /** Aborted when the lease is lost. */
   get signal(): AbortSignal {
     return this.#lost.signal
+  }
+
+  /** The handler has answered: renewals go on until the end is stored, and losing is no news. */
+  settle(): void {
+    this.#isSettling = true
   }
 
   /** Ends the renewals. */
@@ -81,6 +87,6 @@ export class Lease {
   #lose(): void {
     if (this.#isOver) return
     this.stop()
-    this.#lost.abort(new RepriseError('reprise-lease-lost'))
+    if (!this.#isSettling) this.#lost.abort(new RepriseError('reprise-lease-lost'))
   }
 }

@@ -62,7 +62,7 @@ export type Command =
 export type History = readonly Command[]
 
 /** How many runs at a time and identities a history has. */
-export const PROCESSES = 3
+const PROCESSES = 3
 export const IDENTITIES = 2
 
 const process = fc.nat(PROCESSES - 1)

@@ -65,4 +65,20 @@ describe('places for those who wait', () => {
     expect((await first).outcome).toBe('executed')
     expect((await duplicate).outcome).toBe('replayed')
   })
+
+  it('are free again when a wait is over', async () => {
+    const world = createTroubled({ waitMs: 10_000, waiters: { totalMax: 1 } })
+    for (const key of ['key-1', 'key-2', 'key-3']) {
+      const effect = new Effect()
+      const first = world.reprise.run({ ...REQUEST, key }, effect.handler)
+      await turn()
+      const duplicate = world.process().run({ ...REQUEST, key }, effect.quick)
+      const copy = world.reprise.run({ ...REQUEST, key }, effect.quick)
+      await turn()
+      effect.end()
+
+      const ends = await Promise.all([first, duplicate, copy])
+      expect(ends.map(({ outcome }) => outcome)).toEqual(['executed', 'replayed', 'replayed'])
+    }
+  })
 })

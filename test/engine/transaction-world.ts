@@ -39,6 +39,8 @@ export class FakeTransactions implements Transactions<Rows> {
   readonly troubles: CommitTrouble[] = []
   /** Awaited by each `begin` before anything else. */
   onBegin: () => Promise<void> = async () => {}
+  /** Awaited by a commit that breaks, once its locks are gone as those of a lost connection are. */
+  onCommit: () => Promise<void> = async () => {}
   readonly #store: Store
   readonly #locks = new Map<string, string>()
   readonly #now: () => number
@@ -81,7 +83,11 @@ export class FakeTransactions implements Transactions<Rows> {
     const commit = async (finish: Finish) => {
       const trouble = this.troubles.shift()
       if (trouble === 'hangs') await new Promise(() => {})
-      if (trouble !== undefined && trouble !== 'disconnected after') throw broken(trouble)
+      if (trouble !== undefined && trouble !== 'disconnected after') {
+        this.#locks.delete(request.id)
+        await this.onCommit()
+        throw broken(trouble)
+      }
       if (request.join === undefined) await this.#keep(request, { tx, finish })
       end('commit')
       if (trouble !== undefined) throw broken('disconnected')
@@ -115,9 +121,12 @@ export interface TransactionWorld extends Omit<World, 'reprise' | 'process'> {
 
 export function createTransactionWorld(
   options: Partial<RepriseOptions<Rows>> = {},
+  shared?: Pick<TransactionWorld, 'store' | 'transactions'>,
 ): TransactionWorld {
-  const { reprise: _, process: __, ...world } = createWorld()
-  const transactions = new FakeTransactions(world.store, () => world.clock.now())
+  const { reprise: _, process: __, ...own } = createWorld()
+  const world = { ...own, store: shared?.store ?? own.store }
+  const transactions =
+    shared?.transactions ?? new FakeTransactions(world.store, () => world.clock.now())
   const store: Store<Rows> = Object.assign(Object.create(null) as object, {
     ...bound(world.store),
     transactions,

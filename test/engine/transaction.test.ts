@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { createReprise } from '../../src/engine/reprise.ts'
+import { createReprise, type Reprise } from '../../src/engine/reprise.ts'
 import type {
   Finish,
   OpenTransaction,
@@ -51,7 +51,9 @@ function open(step: Step, log: string[]): OpenTransaction<Tx> {
     ...{ outcome: 'execute', tx: { attempt: log.length } },
     async commit(_: Finish) {
       if (step === 'commit' || step === 'hang') return void log.push('commit')
-      throw Object.assign(new Error(String(step)), { fault: step })
+      throw Object.assign(new Error(typeof step === 'string' ? step : step.outcome), {
+        fault: step,
+      })
     },
     rollback: async () => void log.push('rollback'),
     keepAlive: async () => void log.push('beat'),
@@ -198,7 +200,7 @@ describe('a run in the transaction of the user', () => {
 
 describe('a store without transactions', () => {
   it('says so', async () => {
-    const reprise = createReprise({ store: memoryStore() as Store<Tx> })
+    const reprise = createReprise({ store: memoryStore() }) as unknown as Reprise<Tx>
 
     const run = reprise.runInTransaction(REQUEST, handler)
 

@@ -6,7 +6,7 @@
 
 import { execFile } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, posix, relative, sep } from 'node:path'
 import { promisify } from 'node:util'
@@ -29,6 +29,8 @@ beforeAll(async () => {
     cwd: root,
   })
   const tarball = join(project, `reprise-${manifest.version}.tgz`)
+  // The one peer that an adapter imports at run time.
+  await symlink(join(root, 'node_modules/@nestjs'), join(project, 'node_modules/@nestjs'))
   await run('tar', ['-xzf', tarball, '-C', installed, '--strip-components=1'])
 })
 
@@ -46,11 +48,15 @@ describe('the packed package', () => {
     expect(built.filter((file) => file.endsWith('.d.ts')).map(stem)).toEqual(sources)
   })
 
-  test('exports each index file below src, and nothing else', () => {
+  test('exports each index file below src, and else only adapters under their own names', () => {
     const index = filesBelow(join(installed, 'dist')).filter(isEntry)
-    const exported = modules.map((subpath) => manifest.exports[subpath] ?? '')
+    const exported = modules.map((subpath) => [subpath, manifest.exports[subpath] ?? ''] as const)
+    const adapters = exported.filter(([, file]) => file.startsWith('./dist/adapters/'))
 
-    expect(exported.sort()).toEqual(index.map((file) => `./dist/${file}`).sort())
+    for (const [subpath, file] of adapters)
+      expect(file).toBe(`./dist/adapters/${subpath.slice(2)}.js`)
+    const others = exported.filter((one) => !adapters.includes(one)).map(([, file]) => file)
+    expect(others.sort()).toEqual(index.map((file) => `./dist/${file}`).sort())
   })
 
   test('holds no test, no script and no map to a file that is not there', () => {
@@ -101,7 +107,7 @@ async function load(
   return JSON.parse(stdout)
 }
 
-/** Whether a built file is meant to be imported by users: the root, the stores, the test kit. */
+/** Whether a built file is meant to be imported by users: the root, the dialects, the stores … */
 function isEntry(file: string): boolean {
   return /^(index|core\/dialects\/index|stores\/[^/]+\/index|testing\/index)\.js$/.test(file)
 }

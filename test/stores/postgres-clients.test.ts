@@ -127,7 +127,9 @@ describe('without prepared statements', () => {
     const { rows } = await pool.query<{ name: string }>('select name from pg_prepared_statements')
     await pool.end()
 
-    const verbs = rows.map(({ name }) => /^reprise_(\w+)_[0-9a-f]{12}$/.exec(name)?.[1]).sort()
+    const verbs = rows
+      .map(({ name }) => /^reprise_(\w+)_[0-9a-f]{12}$/.exec(name)?.[1] ?? '')
+      .sort()
     expect(verbs).toEqual(['begin_transaction', 'claim', 'find', 'finish', 'store_finished'])
   })
 })

@@ -83,7 +83,7 @@ describe('migrations', () => {
 
   it('succeed on the next try after one that failed', async () => {
     const store = postgresStore(pool, { migrate: false })
-    await expect(store.ready()).rejects.toThrow()
+    await expect(store.ready()).rejects.toThrow('schema')
     await migratePostgres(pool)
 
     expect(await store.ready()).toBeUndefined()

@@ -88,7 +88,9 @@ describe('a notification', () => {
 describe('the listening connection', () => {
   it('is one for all who watch, and is held until a while after the last of them', async () => {
     expect(await listeningPids()).toHaveLength(0)
-    const watching = Array.from({ length: 20 }, () => store.watch?.(sampleRequest().id, () => {}))
+    const watching = Array.from({ length: 20 }, async () =>
+      store.watch?.(sampleRequest().id, () => {}),
+    )
     const unwatches = await Promise.all(watching)
     expect(await listeningPids()).toHaveLength(1)
     for (const unwatch of unwatches) unwatch?.()

@@ -257,7 +257,7 @@ describe('a transaction of the store', () => {
     const transaction = await begin(store, request)
     await new Promise((resolve) => transaction.tx.once('error', resolve))
 
-    await expect(transaction.commit(sampleFinish())).rejects.toThrow()
+    await expect(transaction.commit(sampleFinish())).rejects.toBeInstanceOf(Error)
     const next = await open({ store }, rivalOf(request))
     await next.rollback()
   })
@@ -303,19 +303,19 @@ describe('a transaction of the store', () => {
     for (let round = 0; round < 150; round++) {
       const request = sampleRequest()
       const first = await begin(store, request)
-      let isCommitted = false
+      const twin = { isCommitted: false }
       const committed = first.commit(sampleFinish()).then(() => {
-        isCommitted = true
+        twin.isCommitted = true
       })
       // Other stores do not know of the transaction but by the database.
-      while (!isCommitted) {
+      while (!twin.isCommitted) {
         const begun = await Promise.all(
-          [1, 2, 3].map(() => peer.transactions?.begin(rivalOf(request))),
+          [1, 2, 3].map(async () => peer.transactions?.begin(rivalOf(request))),
         )
-        for (const twin of begun) {
-          if (twin === undefined || !('tx' in twin)) continue
+        for (const other of begun) {
+          if (other === undefined || !('tx' in other)) continue
           openedLate.push(request.id)
-          await twin.rollback()
+          await other.rollback()
         }
       }
       await committed

@@ -125,7 +125,7 @@ function toRefusal(row: readonly unknown[] | undefined): Refusal {
     case 'unknown':
       return { outcome }
     default:
-      throw new TypeError(`The database answered ${String(outcome)}.`)
+      throw new TypeError(`The database answered ${outcome}.`)
   }
 }
 

@@ -47,7 +47,7 @@ export class Running {
     const answer = before.then(ask, ask)
     const settled = answer.catch(() => {})
     this.#asking.set(id, settled)
-    settled.finally(() => {
+    void settled.finally(() => {
       if (this.#asking.get(id) === settled) this.#asking.delete(id)
     })
     return answer

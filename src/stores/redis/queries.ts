@@ -69,7 +69,6 @@ end
  */
 export const CLAIM: Script = script(`
 ${READ}
-${EXTEND}
 local owner, leaseMs, retentionMs, takesUnknown = unpack(ARGV, 1, 4)
 local count = ARGV[11]
 
@@ -107,8 +106,10 @@ local fence, fingerprint, holder, leaseUntil, recoveryPoint, createdAt, expiresA
     'recoveryPoint', 'createdAt', 'expiresAt'))
 
 local function grant(outcome, fence)
-  redis.call('HSET', KEYS[1], 'fence', fence, 'owner', owner)
-  extend(leaseMs)
+  local leaseUntil = now + leaseMs
+  local keptUntil = math.max(expiresAt, now + retentionMs, leaseUntil)
+  redis.call('HSET', KEYS[1], 'fence', fence, 'owner', owner, 'leaseUntil', leaseUntil,
+    'expiresAt', keptUntil)
   return { outcome, fence, 0, recoveryPoint, unpack(redis.call('HMGET', KEYS[1], 'state', 'input')) }
 end
 

@@ -86,7 +86,7 @@ function harden(
   if (isAlone) pragma(database, 'locking_mode = exclusive')
   const mode = pragma(database, `journal_mode = ${journal}`)
   if (mode !== journal) {
-    throw unsafe(`SQLite keeps journal_mode ${mode} where ${journal} was asked for`)
+    throw unsafe(`SQLite keeps journal_mode ${String(mode)} where ${journal} was asked for`)
   }
   // Set in any case: a level that was not set is a default, and builds may lower it in WAL mode.
   const level = Math.max(Number(pragma(database, 'synchronous')), SYNCHRONOUS[journal])

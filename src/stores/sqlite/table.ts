@@ -34,7 +34,7 @@ export class Table {
     const row = this.#prepared(this.#queries.look).get(id) as
       | (RecordRow & { readonly now: number })
       | { readonly now: number; readonly id: null }
-    return { now: Number(row.now), record: row.id === null ? undefined : recordOf(row) }
+    return { now: row.now, record: row.id === null ? undefined : recordOf(row) }
   }
 
   insert(record: KeyRecord): void {

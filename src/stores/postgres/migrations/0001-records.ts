@@ -118,6 +118,7 @@ declare
   answer   reprise.answer;
   moment   timestamptz;
   lease    interval := p_lease_ms * interval '1 millisecond';
+  kept     interval := greatest(p_retention_ms, p_lease_ms) * interval '1 millisecond';
   accepted text[]   := string_to_array(p_accepted, ',');
 begin
   for attempt in 1..100 loop
@@ -133,8 +134,7 @@ begin
       insert into reprise.records (
                created_at, expires_at, lease_until, fence, id, caller, operation, key, fingerprint,
                owner, recovery_point, input, request_id, ip, user_agent)
-      values (moment, moment + greatest(p_retention_ms, p_lease_ms) * interval '1 millisecond',
-              moment + lease, 1, p_id, p_caller, p_operation, p_key, p_fingerprint,
+      values (moment, moment + kept, moment + lease, 1, p_id, p_caller, p_operation, p_key, p_fingerprint,
               p_owner, p_recovery_point, p_input, p_request_id, p_ip, p_user_agent)
           on conflict (id) do nothing;
       continue when not found;
@@ -168,7 +168,7 @@ begin
        set fence       = answer.fence,
            owner       = p_owner,
            lease_until = moment + lease,
-           expires_at  = greatest(r.expires_at, moment + lease)
+           expires_at  = greatest(r.expires_at, moment + kept)
      where r.id = p_id and r is not distinct from seen;
     if found then
       return answer;
