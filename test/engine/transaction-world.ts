@@ -109,7 +109,7 @@ export class FakeTransactions implements Transactions<Rows> {
 }
 
 /** An error that {@link FakeTransactions.classify} takes for `fault`. */
-export function broken(fault: string): Error {
+function broken(fault: string): Error {
   // Only the names of faults are handed in; a commit that hangs throws nothing.
   return new Broken(fault as TransactionFault)
 }

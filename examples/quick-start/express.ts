@@ -1,0 +1,15 @@
+import express from 'express'
+import { createReprise, hashSecret, memoryStore } from 'reprise'
+import { idempotent } from 'reprise/express'
+
+const reprise = createReprise({ store: memoryStore() }) // postgresStore(new Pool({ … }))
+const caller = (req: express.Request) => hashSecret(req.get('Authorization') ?? '')
+const charges: unknown[] = []
+const app = express()
+
+app.post('/charges', express.json(), idempotent(reprise, { caller }), (req, res) => {
+  const id = charges.push(req.body)
+  res.status(201).json({ id })
+})
+
+export const server = app.listen(Number(process.env.PORT ?? 3000))

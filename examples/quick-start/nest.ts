@@ -1,0 +1,20 @@
+import type { IncomingMessage } from 'node:http'
+import { Body, Controller, Module, Post } from '@nestjs/common'
+import { NestFactory } from '@nestjs/core'
+import { createReprise, hashSecret, memoryStore } from 'reprise'
+import { IdempotencyModule, Idempotent } from 'reprise/nest'
+
+const reprise = createReprise({ store: memoryStore() }) // postgresStore(new Pool({ … }))
+const caller = (req: IncomingMessage) => hashSecret(req.headers.authorization ?? '')
+const charges: unknown[] = []
+
+@Controller('charges')
+class Charges {
+  @Post() @Idempotent() create(@Body() charge: unknown) {
+    return { id: charges.push(charge) }
+  }
+}
+@Module({ imports: [IdempotencyModule.forRoot({ reprise, caller })], controllers: [Charges] })
+class App {}
+
+export const server = await (await NestFactory.create(App)).listen(process.env.PORT ?? 3000)

@@ -1,0 +1,15 @@
+import { createServer, type IncomingMessage } from 'node:http'
+import { json } from 'node:stream/consumers'
+import { createReprise, hashSecret, memoryStore } from 'reprise'
+import { idempotent } from 'reprise/node'
+
+const reprise = createReprise({ store: memoryStore() }) // postgresStore(new Pool({ … }))
+const caller = (req: IncomingMessage) => hashSecret(req.headers.authorization ?? '')
+const charges: unknown[] = []
+
+const createCharge = idempotent(reprise, { caller }, async (req, res) => {
+  const id = charges.push(await json(req))
+  res.writeHead(201, { 'Content-Type': 'application/json' }).end(JSON.stringify({ id }))
+})
+
+export const server = createServer(createCharge).listen(Number(process.env.PORT ?? 3000))

@@ -1,0 +1,36 @@
+/**
+ * What an adapter says about a request, in words that no framework has to itself.
+ *
+ * @module
+ */
+
+import type { BodyDigest, BodyOptions } from '../core/fingerprint.ts'
+
+/** One request, as the adapter sees it. */
+export interface Exchange {
+  readonly method: string
+  /** Path as requested, without the query. */
+  readonly path: string
+  /** Template of the route, such as `/orders/:id`; `null` where the framework does not tell. */
+  readonly route: string | null
+  /** Raw query string, without the question mark. */
+  readonly query: string
+  /** Network address of the client. */
+  readonly ip: string | null
+  /** The field lines of a header, one entry per line as received; the name in lower case. */
+  lines(name: string): readonly string[]
+  /** Digest of the body; must leave the body to whoever reads it next. */
+  digest(contentType: string | null, options: BodyOptions): Promise<BodyDigest>
+  /**
+   * A member of a form or JSON body, where the key may be; `undefined` when there is none, empty when
+   * it can be no key.
+   *
+   * @param options - how much of a body is read at most; must leave the body to whoever is next
+   */
+  field(name: string, options: BodyOptions): Promise<string | undefined>
+}
+
+/** The first field line of a header. */
+export function headerOf(exchange: Exchange, name: string): string | null {
+  return exchange.lines(name)[0] ?? null
+}

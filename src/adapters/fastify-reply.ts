@@ -1,0 +1,130 @@
+/**
+ * Protects a request of Fastify, whoever mounts it: a hook, or NestJS on Fastify.
+ *
+ * @module
+ */
+
+import type { IncomingMessage, OutgoingHttpHeader, ServerResponse } from 'node:http'
+import { invalid } from '../core/options.ts'
+import type { CapturedResponse } from '../core/response.ts'
+import type { Exchange } from './exchange.ts'
+import type { ParsedBody } from './node-body.ts'
+import { NodeCapture } from './node-capture.ts'
+import { nodeExchange } from './node-exchange.ts'
+import { protectNode, sendNode } from './node-protect.ts'
+import type { Guard } from './protect.ts'
+import { giveRun, markProtected } from './run-of.ts'
+
+/** What of a Fastify request is used. */
+export interface FastifyRequestParts extends ParsedBody {
+  readonly raw: IncomingMessage
+  readonly method: string
+  readonly originalUrl: string
+  readonly ip: string
+  readonly routeOptions: { readonly url?: string | undefined }
+}
+
+/** What of a Fastify reply is used. */
+export interface FastifyReplyParts {
+  readonly raw: ServerResponse
+  readonly log: { error(error: unknown, message: string): void }
+  code(status: number): unknown
+  header(name: string, value: readonly string[]): unknown
+  getHeaders(): Readonly<Record<string, OutgoingHttpHeader | undefined>>
+  removeHeader(name: string): unknown
+  send(payload: unknown): unknown
+}
+
+/** Resolves when the handler is to run (`proceed`), or when the answer is on its way (`answered`). */
+export async function protectReply<Req extends FastifyRequestParts, Tx>(
+  guard: Guard<Req, Tx>,
+  request: Req,
+  reply: FastifyReplyParts,
+): Promise<'proceed' | 'answered'> {
+  markProtected(request)
+  const { raw: response } = reply
+  let before: ReturnType<FastifyReplyParts['getHeaders']> | undefined
+  let sending: Promise<void> | undefined
+  const start = await protectNode<Req, Tx>({
+    ...{ guard, request, response, exchange: exchangeOf(request) },
+    send(answer) {
+      if (before === undefined) sending = sendThrough(reply, answer)
+      else sendInstead(reply, { answer, before })
+    },
+    begin(run) {
+      before = reply.getHeaders()
+      giveRun(request, run)
+    },
+    onError(error) {
+      reply.log.error(error, 'The answer of the handler could not be judged')
+      if (response.destroyed) return
+      for (const name of Object.keys(reply.getHeaders())) {
+        if (before?.[name] === undefined) reply.removeHeader(name)
+      }
+      reply.send(error)
+    },
+  })
+  await sending
+  return start
+}
+
+function exchangeOf(request: FastifyRequestParts): Exchange {
+  const { raw, originalUrl: url, ip, routeOptions } = request
+  const route = routeOptions.url ?? null
+  return nodeExchange(raw, { url, ip, route, parsed: parsedOf(request) })
+}
+
+/** What the content type parser made of the body; nothing, where it left the stream alone. */
+function parsedOf({ body, rawBody, raw }: FastifyRequestParts): ParsedBody {
+  if (rawBody !== undefined) return { body, rawBody }
+  if (body === raw) return {}
+  if (typeof body === 'object' && body !== null && 'pipe' in body) {
+    throw invalid('the body is a stream that only the handler can read: set request.rawBody')
+  }
+  return { body }
+}
+
+/** Headers that describe a body: those of the answer hold, whatever a hook made of it. */
+const OF_BODY: ReadonlySet<string> = new Set([
+  ...['content-type', 'content-length', 'content-encoding', 'content-range', 'content-md5'],
+  ...['content-digest', 'transfer-encoding', 'trailer', 'etag'],
+])
+
+/**
+ * Sends by the way of the app's own `onSend` hooks: they add their headers, as to every answer, but
+ * do not get to change this one, which they may have changed when it was first given.
+ */
+async function sendThrough(reply: FastifyReplyParts, answer: CapturedResponse): Promise<void> {
+  const { raw } = reply
+  const bodyBytesMax = Number.POSITIVE_INFINITY
+  const capture = new NodeCapture(raw, { bodyBytesMax, streams: 'buffer' })
+  reply.code(answer.status)
+  const names = new Set(answer.headers.map(([name]) => name.toLowerCase()))
+  for (const name of names) reply.header(name, valuesOf(answer, name))
+  reply.send(Buffer.from(answer.body))
+  const { headers } = await capture.captured
+  if (!capture.discard()) return
+  for (const name of raw.getHeaderNames()) raw.removeHeader(name)
+  for (const [name, value] of headers) {
+    if (!OF_BODY.has(name.toLowerCase())) raw.appendHeader(name, value)
+  }
+  sendNode(raw, answer)
+}
+
+function valuesOf({ headers }: CapturedResponse, wanted: string): readonly string[] {
+  return headers.flatMap(([name, value]) => (name.toLowerCase() === wanted ? [value] : []))
+}
+
+/** Sends in place of the handler's answer, which Fastify takes for sent; keeps what came before it. */
+function sendInstead(
+  { raw }: FastifyReplyParts,
+  {
+    answer,
+    before,
+  }: { answer: CapturedResponse; before: ReturnType<FastifyReplyParts['getHeaders']> },
+): void {
+  for (const [name, value] of Object.entries(before)) {
+    if (value !== undefined) raw.setHeader(name, value)
+  }
+  sendNode(raw, answer)
+}

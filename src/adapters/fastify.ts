@@ -1,0 +1,92 @@
+/**
+ * Fastify 5: a plugin for all routes of a scope, or a hook for one.
+ *
+ * Both run last before the handler: after every hook that authenticates, after the body is parsed
+ * and after the schema is checked. What is compared is what the handler sees, `request.body`; where
+ * `request.rawBody` holds the bytes, those; a body that no parser touched is read and put back.
+ *
+ * @module
+ */
+
+import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
+import type { AnyReprise, Reprise } from '../engine/reprise.ts'
+import { protectReply } from './fastify-reply.ts'
+import type { HttpOptions } from './options.ts'
+import { Guard } from './protect.ts'
+
+export { runOf, txOf } from './run-of.ts'
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** What the route says over the plugin's settings; `false` leaves it unprotected. */
+    idempotency?: false | Partial<HttpOptions<FastifyRequest>>
+  }
+}
+
+/** A `preHandler` hook. */
+export type FastifyHook = (request: FastifyRequest, reply: FastifyReply) => Promise<void>
+
+/** Settings of the plugin: those of every route, and the engine. */
+export interface FastifyOptions<Tx = unknown> extends HttpOptions<FastifyRequest, Tx> {
+  /** What {@link createReprise} made. */
+  readonly reprise: AnyReprise<Tx>
+}
+
+/**
+ * Makes one route safe to send again. Put it last, after the hooks that authenticate.
+ *
+ * @example
+ * ```ts
+ * const once = idempotent(reprise, { caller: (request) => request.user.id })
+ * app.post('/charges', { preHandler: [authenticate, once] }, createCharge)
+ * ```
+ * @throws RepriseError `reprise-options-invalid`
+ */
+export function idempotent<Tx = never>(
+  reprise: Reprise<Tx>,
+  options: HttpOptions<FastifyRequest, Tx>,
+): FastifyHook {
+  return hookOf(new Guard<FastifyRequest, Tx>(reprise, options))
+}
+
+/**
+ * Makes all routes safe to send again that are declared after it, here and in the plugins below. A
+ * route says otherwise by `config: { idempotency: … }`.
+ *
+ * @example
+ * ```ts
+ * await app.register(idempotency, { reprise, caller: (request) => request.user.id })
+ * app.post('/charges', createCharge)
+ * ```
+ * @throws RepriseError `reprise-options-invalid`
+ */
+export async function idempotency(app: FastifyInstance, options: FastifyOptions): Promise<void> {
+  const { reprise, ...common } = options
+  const guard = new Guard(reprise, common)
+  app.addHook('onRoute', (route) => {
+    const { idempotency: own = {} } = route.config ?? {}
+    if (own === false) return
+    const isPlain = Object.keys(own).length === 0
+    const routeGuard = isPlain ? guard : new Guard(reprise, { ...common, ...own })
+    if (![route.method].flat().some((method) => routeGuard.guards(method))) return
+    // Last in line, so that a hook of the route that authenticates comes before the claim.
+    route.preHandler = [...hooksOf(route), hookOf(routeGuard)]
+  })
+}
+
+/** What Fastify asks of a plugin that is meant for the scope it is registered in, not for its own. */
+Object.assign(idempotency, {
+  [Symbol.for('skip-override')]: true,
+  [Symbol.for('fastify.display-name')]: 'reprise',
+  [Symbol.for('plugin-meta')]: { name: 'reprise', fastify: '5.x' },
+})
+
+function hooksOf({ preHandler = [] }: RouteOptions): Extract<typeof preHandler, unknown[]> {
+  return Array.isArray(preHandler) ? preHandler : [preHandler]
+}
+
+function hookOf<Tx>(guard: Guard<FastifyRequest, Tx>): FastifyHook {
+  return async function idempotency(request, reply) {
+    if (guard.guards(request.method)) await protectReply(guard, request, reply)
+  }
+}

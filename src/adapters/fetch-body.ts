@@ -1,0 +1,79 @@
+/**
+ * Reads the body of a `Request` without taking it away from whoever reads it next.
+ *
+ * A copy of the stream is read, piece by piece; the pieces wait in the request itself for the
+ * handler. So the body is in memory once, however large, and the request stays the object it was.
+ *
+ * @module
+ */
+
+import { RepriseError } from '../core/errors.ts'
+import { type BodyDigest, type BodyOptions, bodyDigest } from '../core/fingerprint.ts'
+import { invalid } from '../core/options.ts'
+import { fieldIn } from './body-field.ts'
+
+/** A body to read: a fresh stream each time, or `null` where there is none. */
+export type OpenBody = () => ReadableStream<Uint8Array> | null | Promise<ReadableStream | null>
+
+/**
+ * A copy of the body of a request.
+ *
+ * @throws RepriseError `reprise-options-invalid` when the body is gone
+ */
+export function copyOfBody(request: Request): ReadableStream<Uint8Array> | null {
+  if (request.bodyUsed || request.body?.locked === true) {
+    throw invalid(
+      'the body was read before the route is protected: protect it first, or read request.clone()',
+    )
+  }
+  return request.body === null ? null : request.clone().body
+}
+
+/** Digest of a body, taken while it arrives. */
+export async function digestOf(
+  open: OpenBody,
+  contentType: string | null,
+  options: BodyOptions,
+): Promise<BodyDigest> {
+  const digester = bodyDigest(contentType, options)
+  await readAll(await open(), (chunk) => digester.update(chunk))
+  return digester.digest()
+}
+
+/** A member of a form or JSON body. */
+export async function fieldOf(
+  open: OpenBody,
+  contentType: string | null,
+  { name, bodyBytesMax = Number.POSITIVE_INFINITY }: { name: string; bodyBytesMax?: number },
+): Promise<string | undefined> {
+  const chunks: Uint8Array[] = []
+  let length = 0
+  await readAll(await open(), (chunk) => {
+    length += chunk.byteLength
+    if (length > bodyBytesMax) throw new RepriseError('idempotency-body-too-large')
+    chunks.push(chunk)
+  })
+  return fieldIn(Buffer.concat(chunks).toString(), contentType, name)
+}
+
+async function readAll(
+  stream: ReadableStream<Uint8Array> | null,
+  take: (chunk: Uint8Array) => void,
+): Promise<void> {
+  if (stream === null) return
+  const reader = stream.getReader()
+  const cut = (cause: unknown): never => {
+    throw new RepriseError('idempotency-body-invalid', 'The body was cut off', { cause })
+  }
+  try {
+    for (;;) {
+      const { done, value } = await reader.read().catch(cut)
+      if (done) return
+      take(value)
+    }
+  } catch (error) {
+    // Not awaited: a copy counts as cancelled only when the original is cancelled too.
+    reader.cancel(error).catch(() => undefined)
+    throw error
+  }
+}

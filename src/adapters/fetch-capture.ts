@@ -1,0 +1,95 @@
+/**
+ * Looks at a `Response` without changing it, and makes one.
+ *
+ * What is stored is read from a copy; the handler's own object is what goes out, with its status
+ * text, its stream and whatever else it carries.
+ *
+ * @module
+ */
+
+import { nextTick } from 'node:process'
+import type { CapturedResponse, Header } from '../core/response.ts'
+import type { CaptureOptions } from './options.ts'
+
+/** Captures a response, up to the limit; a stream that goes on beyond it only by its head. */
+export async function captureResponse(
+  response: Response,
+  { bodyBytesMax, streams }: CaptureOptions,
+): Promise<CapturedResponse> {
+  // Before the body is touched: some servers make up the content type only for those who look.
+  const headers: readonly Header[] = [...response.headers]
+  const head = { status: response.status, headers }
+  const streamed = { ...head, body: new Uint8Array(), bodyIsStream: true }
+  if (response.body === null) return { ...head, body: new Uint8Array() }
+  // Events come one by one; a client that waits for the first would wait for ever.
+  if (isEventStream(response)) return streamed
+
+  const reader = response.clone().body?.getReader()
+  const chunks: Uint8Array[] = []
+  let bytes = 0
+  for (;;) {
+    const isPatient = streams === 'buffer' && bytes <= bodyBytesMax
+    const next = await (isPatient ? reader?.read() : atOnce(reader?.read()))
+    if (next?.done === true) return { ...head, body: Buffer.concat(chunks) }
+    // What is over the limit may still be whole, in one piece; what are no bytes can not be kept.
+    if (next === undefined || bytes > bodyBytesMax || !ArrayBuffer.isView(next.value)) break
+    chunks.push(next.value)
+    bytes += next.value.byteLength
+  }
+  // Not awaited: a copy counts as cancelled only when the original is cancelled too.
+  reader?.cancel().catch(() => undefined)
+  return streamed
+}
+
+/** The response with headers added: the same object, wherever that can be done. */
+export function markResponse(response: Response, marks: readonly Header[]): Response {
+  if (marks.length === 0 || isUnsendable(response)) return response
+  try {
+    for (const [name, value] of marks) response.headers.set(name, value)
+    return response
+  } catch {
+    // Redirects and what `fetch` gave can not be changed.
+    const copy = new Response(response.body, response)
+    for (const [name, value] of marks) copy.headers.set(name, value)
+    return copy
+  }
+}
+
+/** Statuses whose responses can not be made with a body. */
+const WITHOUT_BODY: ReadonlySet<number> = new Set([204, 205, 304])
+
+/** What a `Response` is made of for an answer that is not the handler's. */
+export function responseParts({ status, headers, body }: CapturedResponse): {
+  readonly body: Uint8Array<ArrayBuffer> | null
+  readonly init: { readonly status: number; readonly headers: [string, string][] }
+} {
+  const isEmpty = body.byteLength === 0 || WITHOUT_BODY.has(status)
+  return {
+    // No store gives memory that is shared with other threads.
+    body: isEmpty ? null : (body as Uint8Array<ArrayBuffer>),
+    init: { status, headers: headers.map(([name, value]): [string, string] => [name, value]) },
+  }
+}
+
+/** Upgrades and network errors: neither can be made by hand, and they answer nothing. */
+function isUnsendable({ status }: Response): boolean {
+  return status < 200 || status > 599
+}
+
+function isEventStream({ headers }: Response): boolean {
+  return /^text\/event-stream\b/i.test(headers.get('content-type') ?? '')
+}
+
+/** What a promise gives without waiting for anything outside of the process; else `undefined`. */
+function atOnce<T>(promise: Promise<T> | undefined): Promise<T | undefined> {
+  return Promise.race([promise?.catch(() => undefined), turns()])
+}
+
+/** A body that is all there is read in one turn; the others are for servers' own streams. */
+const TURNS = 4
+
+async function turns(): Promise<undefined> {
+  for (let turn = 0; turn < TURNS; turn++) {
+    await new Promise<void>((resolve) => nextTick(resolve))
+  }
+}

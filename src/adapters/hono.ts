@@ -1,0 +1,112 @@
+/**
+ * Hono 4.
+ *
+ * @module
+ */
+
+import type { Context, MiddlewareHandler } from 'hono'
+import type { StatusCode } from 'hono/utils/http-status'
+import { invalid } from '../core/options.ts'
+import type { CapturedResponse } from '../core/response.ts'
+import type { Reprise } from '../engine/reprise.ts'
+import { copyOfBody, type OpenBody } from './fetch-body.ts'
+import { responseParts } from './fetch-capture.ts'
+import { fetchExchange } from './fetch-exchange.ts'
+import { protectFetch } from './fetch-protect.ts'
+import type { HttpOptions } from './options.ts'
+import { Guard } from './protect.ts'
+import { giveRun, markProtected } from './run-of.ts'
+
+export { runOf, txOf } from './run-of.ts'
+
+/**
+ * Makes the routes behind it safe to be asked again. Put it after authentication; the body may have
+ * been read before by `c.req`. The handler finds its run with `runOf(c)`.
+ *
+ * @example
+ * ```ts
+ * app.post('/charges', idempotent(reprise, { caller: (c) => c.get('account') }), createCharge)
+ * ```
+ * @throws RepriseError `reprise-options-invalid`
+ */
+export function idempotent<C extends Context = Context, Tx = never>(
+  reprise: Reprise<Tx>,
+  options: HttpOptions<C, Tx>,
+): MiddlewareHandler {
+  const guard = new Guard<C, Tx>(reprise, options)
+  return async function idempotency(c: Context, next) {
+    if (!guard.guards(c.req.method)) return next()
+    markProtected(c)
+    const request = c.req.raw
+    const result = await protectFetch({
+      // The app that the middleware is mounted in decides which variables there are.
+      ...{ guard, subject: c as C, request },
+      exchange: fetchExchange(request, { route: routeOf(c), ip: ipOf(c), open: bodyOf(c) }),
+      handle: async (_, run) => {
+        if (run !== undefined) giveRun(c, run)
+        // Hono makes a response of what is thrown behind this, by `onError`.
+        await next()
+        return c.res
+      },
+    })
+    if (result.kind === 'answered') return answer(c, result.answer)
+    if (result.response !== c.res) replace(c, result.response)
+  }
+}
+
+/** Answers in place of the handler, with the headers that outer middleware has set before. */
+function answer(c: Context, captured: CapturedResponse): Response {
+  const { body, init } = responseParts(captured)
+  if (c.finalized) return replace(c, new Response(body, init))
+  // Hono lists the statuses it knows; an answer may well have another.
+  return c.newResponse(body, { ...init, status: init.status as StatusCode })
+}
+
+/** Hono would lay the headers of the old response over those of the new one. */
+function replace(c: Context, response: Response): Response {
+  c.res = undefined
+  c.res = response
+  return response
+}
+
+/**
+ * The template of the route that answers: the first, from the place of the middleware on, that has
+ * no wildcard at its end. A pattern such as `/api/*` names no route.
+ */
+function routeOf({ req }: Context): string | null {
+  // Hono would rather have a function of its own called, which would have to be imported.
+  const { matchedRoutes } = req as { readonly matchedRoutes?: readonly { path: string }[] }
+  const routes = matchedRoutes?.slice(req.routeIndex)
+  return routes?.find(({ path }) => !path.endsWith('*'))?.path ?? null
+}
+
+/** The client's address, where Hono runs on Node. */
+function ipOf({ env }: Context): string | null {
+  // Whatever the platform gives; Node's server gives the request it was made of.
+  const { incoming } = (env ?? {}) as { incoming?: { socket?: { remoteAddress?: string } } }
+  return incoming?.socket?.remoteAddress ?? null
+}
+
+/** What `c.req` keeps of a body, by how it was read; older versions keep `json` as well. */
+interface Kept {
+  readonly arrayBuffer?: Promise<ArrayBuffer>
+  readonly text?: Promise<string>
+  readonly blob?: Promise<Blob>
+  readonly json?: Promise<unknown>
+  readonly formData?: Promise<FormData>
+}
+
+/** The body, also after `c.req` has read it: it keeps what it has read, as the handler will see it. */
+function bodyOf({ req }: Context): OpenBody {
+  return async () => {
+    // What is kept are promises, whatever the types say.
+    const { arrayBuffer, text, blob, json, formData } = req.bodyCache as unknown as Kept
+    const kept = await (arrayBuffer ?? text ?? blob)
+    if (kept !== undefined) return new Response(kept).body
+    if (json !== undefined) return new Response(JSON.stringify(await json)).body
+    if (formData === undefined) return copyOfBody(req.raw)
+    throw invalid(
+      'c.req.formData() was read before the route is protected: protect it first, or use c.req.parseBody()',
+    )
+  }
+}

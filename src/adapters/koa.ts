@@ -1,0 +1,95 @@
+/**
+ * Koa 2 and 3.
+ *
+ * @module
+ */
+
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { CapturedResponse } from '../core/response.ts'
+import type { Reprise } from '../engine/reprise.ts'
+import type { ParsedBody } from './node-body.ts'
+import { nodeExchange } from './node-exchange.ts'
+import { groupHeaders } from './node-head.ts'
+import { protectNode, sendNode } from './node-protect.ts'
+import type { HttpOptions } from './options.ts'
+import { Guard } from './protect.ts'
+import { giveRun, markProtected } from './run-of.ts'
+
+export { runOf, txOf } from './run-of.ts'
+
+/** What of a Koa context is used; declared here so that Koa stays the app's own choice. */
+export interface KoaContext {
+  readonly req: IncomingMessage
+  readonly res: ServerResponse
+  readonly request: ParsedBody
+  readonly method: string
+  readonly originalUrl: string
+  readonly ip: string
+  /** The template of the route, left by routers. */
+  readonly _matchedRoute?: unknown
+  status: number
+  body: unknown
+  set(name: string, value: string | string[]): void
+  remove(name: string): void
+  onerror(error: Error): void
+}
+
+/** A middleware, as Koa calls it. */
+export type KoaMiddleware<Ctx> = (ctx: Ctx, next: () => Promise<unknown>) => Promise<void>
+
+/**
+ * Makes the routes behind it safe to send again. Put it after authentication, before or after the
+ * body parser. The handler finds its run by `runOf(ctx)`.
+ *
+ * Koa sends an answer when all middleware is done: by then this one has returned, and what Koa sends
+ * is stored first.
+ *
+ * @example
+ * ```ts
+ * router.post('/charges', idempotent(reprise, { caller: (ctx) => ctx.state.user.id }), createCharge)
+ * ```
+ * @throws RepriseError `reprise-options-invalid`
+ */
+export function idempotent<Ctx extends KoaContext, Tx = never>(
+  reprise: Reprise<Tx>,
+  options: HttpOptions<Ctx, Tx>,
+): KoaMiddleware<Ctx> {
+  const guard = new Guard<Ctx, Tx>(reprise, options)
+  return async function idempotency(ctx, next) {
+    if (!guard.guards(ctx.method)) {
+      await next()
+      return
+    }
+    markProtected(ctx)
+    const { req, res, originalUrl: url, ip, request: parsed } = ctx
+    let hasBegun = false
+    const start = await protectNode({
+      ...{ guard, request: ctx, response: res },
+      exchange: nodeExchange(req, { url, ip, parsed, route: routeOf(ctx) }),
+      send: (answer) => (hasBegun ? sendNode(res, answer) : respond(ctx, answer)),
+      begin: (run) => {
+        hasBegun = true
+        giveRun(ctx, run)
+      },
+      onError: (error) => ctx.onerror(asError(error)),
+    })
+    if (start === 'proceed') await next()
+  }
+}
+
+/** Has Koa send an answer, so that the middleware before this one can do its part. */
+function respond(ctx: KoaContext, { status, headers, body }: CapturedResponse): void {
+  ctx.status = status
+  ctx.body = Buffer.from(body)
+  // Koa has made a guess.
+  ctx.remove('Content-Type')
+  for (const [name, lines] of groupHeaders(headers)) ctx.set(name, lines)
+}
+
+function routeOf({ _matchedRoute: route }: KoaContext): string | null {
+  return typeof route === 'string' ? route : null
+}
+
+function asError(error: unknown): Error {
+  return error instanceof Error ? error : new Error(String(error))
+}

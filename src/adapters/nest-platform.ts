@@ -1,0 +1,44 @@
+/**
+ * The two platforms that NestJS runs on.
+ *
+ * @module
+ */
+
+import type { ServerResponse } from 'node:http'
+import type { ExpressRequest } from './express.ts'
+import { type FastifyReplyParts, type FastifyRequestParts, protectReply } from './fastify-reply.ts'
+import { nodeExchange } from './node-exchange.ts'
+import { protectNode, sendNode } from './node-protect.ts'
+import type { Guard } from './protect.ts'
+import { giveRun, markProtected } from './run-of.ts'
+
+/** A request of either platform. */
+export type PlatformRequest = ExpressRequest | FastifyRequestParts
+
+/** What Nest hands to a handler of either platform. */
+export interface PlatformArguments {
+  getRequest<T>(): T
+  getResponse<T>(): T
+  getNext<T>(): T
+}
+
+/** Resolves when the handler is to run (`proceed`), or when the answer is on its way (`answered`). */
+export function protectPlatform<Tx>(
+  guard: Guard<PlatformRequest, Tx>,
+  http: PlatformArguments,
+): Promise<'proceed' | 'answered'> {
+  const response = http.getResponse<ServerResponse | FastifyReplyParts>()
+  if ('raw' in response)
+    return protectReply<FastifyRequestParts, Tx>(guard, http.getRequest(), response)
+
+  const request = http.getRequest<ExpressRequest>()
+  markProtected(request)
+  const { originalUrl: url, ip = null, route: { path } = {} } = request
+  const route = typeof path === 'string' ? path : null
+  return protectNode<ExpressRequest, Tx>({
+    ...{ guard, request, response, onError: http.getNext() },
+    exchange: nodeExchange(request, { url, ip, route }),
+    send: (answer) => sendNode(response, answer),
+    begin: (run) => giveRun(request, run),
+  })
+}

@@ -1,0 +1,89 @@
+/**
+ * Heads of Node responses: which headers they have, however they were set.
+ *
+ * @module
+ */
+
+import type { ServerResponse } from 'node:http'
+import type { Header } from '../core/response.ts'
+
+/** The headers set on a response, as they were written, one entry per field line. */
+export function headersOf(response: ServerResponse): readonly Header[] {
+  // The types of Node 20 do not know it, and HTTP/2 does not have it.
+  const { getRawHeaderNames } = response as { getRawHeaderNames?: () => string[] }
+  const names = getRawHeaderNames?.call(response) ?? response.getHeaderNames()
+  return names.flatMap((name) => valuesOf([name, response.getHeader(name)]))
+}
+
+/** The lines of each header, in the order and the spelling in which the names first occur. */
+export function groupHeaders(
+  headers: readonly Header[],
+): readonly (readonly [name: string, lines: string[]])[] {
+  const groups = new Map<string, readonly [name: string, lines: string[]]>()
+  for (const [name, line] of headers) {
+    const group = groups.get(name.toLowerCase())
+    if (group === undefined) groups.set(name.toLowerCase(), [name, [line]])
+    else group[1].push(line)
+  }
+  return [...groups.values()]
+}
+
+/** Sets headers in place of those of the same names. */
+export function setHeaders(response: ServerResponse, headers: readonly Header[]): void {
+  for (const [name, lines] of groupHeaders(headers)) {
+    const [first = ''] = lines
+    response.setHeader(name, lines.length === 1 ? first : lines)
+  }
+}
+
+/** The headers among the arguments of `writeHead`: an object, a flat list, or a list of pairs. */
+export function headersIn(args: readonly unknown[]): readonly Header[] {
+  const given = args.find(isObject)
+  if (given === undefined) return []
+  if (!Array.isArray(given)) return Object.entries(given).flatMap(valuesOf)
+  const list: readonly unknown[] = given
+  return (isPairs(list) ? list : pairsOf(list)).flatMap(valuesOf)
+}
+
+/**
+ * The same arguments of `writeHead` with these headers added, in the form that was chosen;
+ * `undefined` when there are no headers among them. Setting them beforehand would not do: Node takes
+ * lists only where nothing is set, and writes the lines in another order then.
+ */
+export function markedArgs(
+  args: readonly unknown[],
+  marks: readonly Header[],
+): readonly unknown[] | undefined {
+  if (!args.some(isObject)) return undefined
+  const names = new Set(marks.map(([name]) => name.toLowerCase()))
+  const isOther = ([name]: readonly [unknown, unknown]) => !names.has(String(name).toLowerCase())
+  return args.map((arg) => {
+    if (!isObject(arg)) return arg
+    if (!Array.isArray(arg)) {
+      return Object.fromEntries([...Object.entries(arg).filter(isOther), ...marks])
+    }
+    const list: readonly unknown[] = arg
+    if (isPairs(list)) return [...list.filter(isOther), ...marks]
+    return [...pairsOf(list).filter(isOther), ...marks].flat()
+  })
+}
+
+type Pair = readonly [name: unknown, value: unknown]
+
+function isObject(value: unknown): value is object {
+  return typeof value === 'object' && value !== null
+}
+
+function isPairs(list: readonly unknown[]): list is readonly Pair[] {
+  return list.length > 0 && list.every(Array.isArray)
+}
+
+function pairsOf(list: readonly unknown[]): readonly Pair[] {
+  return list.flatMap((name, at): readonly Pair[] => (at % 2 === 0 ? [[name, list[at + 1]]] : []))
+}
+
+function valuesOf([name, value]: Pair): readonly Header[] {
+  if (value === undefined) return []
+  const values: readonly unknown[] = Array.isArray(value) ? value : [value]
+  return values.map((one): Header => [String(name), String(one)])
+}

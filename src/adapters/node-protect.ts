@@ -1,0 +1,108 @@
+/**
+ * Protects a request of a Node framework. The decision comes first; only then does the framework go
+ * on, and what it writes is held back until it is stored.
+ *
+ * @module
+ */
+
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { CapturedResponse } from '../core/response.ts'
+import type { Exchange } from './exchange.ts'
+import { NodeCapture } from './node-capture.ts'
+import { setHeaders } from './node-head.ts'
+import { shelter } from './node-shelter.ts'
+import type { Guard, HttpRun, Protected } from './protect.ts'
+
+/** What the adapter gives of its framework. */
+export interface NodeParts<Req, Tx> {
+  readonly guard: Guard<Req, Tx>
+  readonly request: Req
+  readonly response: ServerResponse
+  readonly exchange: Exchange
+  /** Sends an answer that is not the handler's. */
+  readonly send: (response: CapturedResponse) => void
+  /** Gives the handler its side of the run. */
+  readonly begin: (run: HttpRun<Tx>) => void
+  /** An error that came when the handler had already answered. */
+  readonly onError: (error: unknown) => void
+}
+
+/**
+ * Resolves as soon as it is known what is to happen: `proceed`, and the framework goes on to the
+ * handler; `answered`, and it is done.
+ *
+ * @throws what stands in the way before the handler runs
+ */
+export function protectNode<Req, Tx>(parts: NodeParts<Req, Tx>): Promise<'proceed' | 'answered'> {
+  const { guard, request, response, exchange } = parts
+  let capture: NodeCapture | undefined
+  let proceed = () => {}
+  const proceeding = new Promise<'proceed'>((resolve) => {
+    proceed = () => resolve('proceed')
+  })
+  const execute = (run: HttpRun<Tx>): Promise<CapturedResponse> => {
+    capture = new NodeCapture(response, guard.captureOptions)
+    parts.begin(run)
+    proceed()
+    return capture.captured
+  }
+  const leave = shelter(response.req, () => capture?.cut())
+  response.once('close', () => readRest(response.req))
+  const ended = guard.protect(request, exchange, execute).finally(leave)
+  const concluded = ended
+    .then((result) => conclude(parts, { result, capture }))
+    .catch((error: unknown) => {
+      // The handler has not run: whoever called us is told.
+      if (capture === undefined) throw error
+      return fail(parts, { error, capture })
+    })
+  return Promise.race([proceeding, concluded])
+}
+
+/** The handler has run, and the framework that called it has gone on. */
+function fail<Req, Tx>(
+  { response, onError }: NodeParts<Req, Tx>,
+  { error, capture }: { error: unknown; capture: NodeCapture },
+): 'answered' {
+  try {
+    if (capture.discard()) onError(error)
+  } catch {
+    response.destroy()
+  }
+  return 'answered'
+}
+
+/** Sends what is to be sent. */
+function conclude<Req, Tx>(
+  { response, send }: NodeParts<Req, Tx>,
+  { result, capture }: { result: Protected; capture: NodeCapture | undefined },
+): 'proceed' | 'answered' {
+  switch (result.kind) {
+    case 'bypassed':
+      setHeaders(response, result.marks)
+      return 'proceed'
+    case 'executed':
+      capture?.release(result.marks)
+      return 'answered'
+    case 'answered':
+      if (capture?.discard() ?? true) send(result.response)
+      return 'answered'
+  }
+}
+
+/** Sends an answer by the means of Node itself. */
+export function sendNode(
+  response: ServerResponse,
+  { status, headers, body }: CapturedResponse,
+): void {
+  response.statusCode = status
+  setHeaders(response, headers)
+  const isBodiless = status === 204 || status === 304
+  if (!isBodiless) response.setHeader('Content-Length', body.byteLength)
+  response.end(body)
+}
+
+/** Node reads what is left of a body that nobody has read, but it takes us for a reader. */
+function readRest(request: IncomingMessage): void {
+  if (request.readableFlowing === null) request.resume()
+}

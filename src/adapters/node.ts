@@ -1,0 +1,95 @@
+/**
+ * Plain `node:http`, `node:https` and `node:http2` (its compatibility API).
+ *
+ * @module
+ */
+
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Reprise } from '../engine/reprise.ts'
+import { nodeExchange } from './node-exchange.ts'
+import { protectNode, sendNode } from './node-protect.ts'
+import type { HttpOptions } from './options.ts'
+import { Guard } from './protect.ts'
+import { giveRun, markProtected } from './run-of.ts'
+
+export { runOf, txOf } from './run-of.ts'
+
+/** Settings of a handler. */
+export interface NodeOptions<Req, Tx = unknown> extends HttpOptions<Req, Tx> {
+  /**
+   * Answers when the handler fails, or what stands before it. What it writes is what is judged. A
+   * response that is left without an end is ended, or cut off if its head has been written.
+   *
+   * @default a 500 without a body; the error becomes a warning of the process
+   */
+  readonly onError?: (error: unknown, request: Req, response: ServerResponse) => void
+}
+
+/** A handler of requests. */
+export type NodeHandler<Req> = (request: Req, response: ServerResponse) => void | Promise<void>
+
+/**
+ * Makes a handler safe to be asked again. Such a handler has no route template: the path itself is
+ * part of the operation, unless `operation` names it.
+ *
+ * @example
+ * ```ts
+ * createServer(idempotent(reprise, { caller: accountOf }, async (request, response) => {
+ *   response.writeHead(201).end(JSON.stringify(await createCharge(request)))
+ * }))
+ * ```
+ * @throws RepriseError `reprise-options-invalid`
+ */
+export function idempotent<Req extends IncomingMessage, Tx = never>(
+  reprise: Reprise<Tx>,
+  options: NodeOptions<Req, Tx>,
+  handler: NodeHandler<Req>,
+): (request: Req, response: ServerResponse) => void {
+  const guard = new Guard<Req, Tx>(reprise, options)
+  const { onError = answerFailure } = options
+  const handle = async (request: Req, response: ServerResponse) => {
+    const fail = (error: unknown) => {
+      onError(error, request, response)
+      if (response.headersSent && !response.writableEnded) response.destroy()
+      else response.end()
+    }
+    try {
+      const isProtected = guard.guards(request.method ?? 'GET')
+      const start = isProtected ? await protect(guard, { request, response, fail }) : 'proceed'
+      if (start === 'proceed') await handler(request, response)
+    } catch (error) {
+      fail(error)
+    }
+  }
+  return function idempotency(request, response) {
+    handle(request, response).catch((error: unknown) => {
+      warn(error)
+      response.destroy()
+    })
+  }
+}
+
+function protect<Req extends IncomingMessage, Tx>(
+  guard: Guard<Req, Tx>,
+  {
+    request,
+    response,
+    fail,
+  }: { request: Req; response: ServerResponse; fail: (error: unknown) => void },
+): Promise<'proceed' | 'answered'> {
+  markProtected(request)
+  return protectNode({
+    ...{ guard, request, response, exchange: nodeExchange(request), onError: fail },
+    send: (answer) => sendNode(response, answer),
+    begin: (run) => giveRun(request, run),
+  })
+}
+
+function answerFailure(error: unknown, _request: IncomingMessage, response: ServerResponse): void {
+  warn(error)
+  if (!response.headersSent) response.statusCode = 500
+}
+
+function warn(error: unknown): void {
+  process.emitWarning(error instanceof Error ? error : String(error))
+}

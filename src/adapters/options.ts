@@ -1,0 +1,212 @@
+/**
+ * What a route says about its idempotency over HTTP.
+ *
+ * @module
+ */
+
+import type { Dialect } from '../core/dialects/dialect.ts'
+import { ietf } from '../core/dialects/ietf.ts'
+import type { FingerprintOptions } from '../core/fingerprint.ts'
+import { invalid, type RunOptions, whole } from '../core/options.ts'
+import type { Clock } from '../engine/clock.ts'
+import type { Isolation } from '../engine/store.ts'
+
+/** Where the key is: a header, a member of the body, a field of the query; or a function. */
+export type KeySource<Req> =
+  | { readonly header: string }
+  | { readonly field: string }
+  | { readonly query: string }
+  | ((request: Req) => string | undefined | Promise<string | undefined>)
+
+/**
+ * Settings of a route; those of {@link RunOptions} override the engine's.
+ *
+ * @typeParam Req - the framework's request, which the functions are given
+ * @typeParam Tx - what the store gives to handlers in transaction mode; `never` without transactions
+ */
+export interface HttpOptions<Req, Tx = unknown> extends RunOptions {
+  /**
+   * On whose behalf the request comes: account, user, organisation. Required, because without it one
+   * client could read the answers of another. Runs after your authentication; hash an API key with
+   * `hashSecret` before you return it.
+   */
+  readonly caller: (request: Req) => string | Promise<string>
+  /**
+   * How it looks on the wire.
+   *
+   * @default ietf
+   */
+  readonly dialect?: Dialect
+  /**
+   * Methods that are protected. GET, HEAD and OPTIONS can not be.
+   *
+   * @default those of the dialect: POST and PATCH
+   */
+  readonly methods?: readonly string[]
+  /**
+   * Whether a request without a key is refused.
+   *
+   * @default as the dialect says
+   */
+  readonly required?: boolean
+  /**
+   * Name of the operation, instead of the template of the route: in the record, and in the identity
+   * where the dialect counts the route.
+   *
+   * @default method and route template; the path, where the framework does not tell the template
+   */
+  readonly operation?: string
+  /**
+   * Where the key is. A member of the body or a field of the query that holds the key is left out of
+   * the comparison.
+   *
+   * @default the dialect's header, then the form field `idempotency_key`
+   */
+  readonly key?: KeySource<Req>
+  /**
+   * How requests are compared.
+   *
+   * @default every member and field counts
+   */
+  readonly fingerprint?: FingerprintOptions
+  /**
+   * Version of the API that the request asks for; another version is another request.
+   *
+   * @default none
+   */
+  readonly version?: (request: Req) => string | undefined
+  /**
+   * Runs the handler in a transaction of the store, which it gets as `tx`; an isolation level, or
+   * `true` for the database's default. Only with a store that has transactions. The answer has to be
+   * whole before it is sent, so streams are held back or refused.
+   *
+   * @default false: lease mode
+   */
+  readonly transaction?: [Tx] extends [never] ? false : boolean | Isolation
+  /**
+   * Id of the request, sent again as `Original-Request-Id` with every replay.
+   *
+   * @default the request's `X-Request-Id`
+   */
+  readonly requestId?: (request: Req) => string | null
+  /**
+   * Refuses time-based keys (UUIDv7, ULID) that are older than this many milliseconds, instead of
+   * running a forgotten request a second time. Should be a little under the retention.
+   *
+   * @default never
+   */
+  readonly keyAgeMsMax?: number
+  /**
+   * How long `Prefer: wait=n` of a request is honoured at most, in milliseconds.
+   *
+   * @default 10000
+   */
+  readonly preferWaitMsMax?: number
+  /**
+   * What to do when the store is down: refuse with 503, or run the handler unprotected and mark the
+   * answer `Idempotency-Degraded: true`. Not in transaction mode, where the handler needs the store.
+   *
+   * @default false: refuse
+   */
+  readonly failOpen?: boolean
+  /**
+   * What to do with a response that streams. `buffer` holds it back up to `bodyBytesMax`, so that it
+   * can be stored first; beyond that, and for server-sent events, it stores a marker and lets the
+   * stream through. `bypass` stores the marker and lets every stream through at once.
+   *
+   * @default 'buffer'
+   */
+  readonly streams?: 'buffer' | 'bypass'
+  /**
+   * Whether the answer holds a secret that is shown once, such as a token. Its body is then not kept,
+   * not even encrypted, and a repeated request gets 409 `idempotency-result-gone`.
+   *
+   * @default false: the body is kept, encrypted where `encryption` is set
+   */
+  readonly sensitive?: boolean
+  /**
+   * Asked before a stored answer is given again; `false` refuses with 403. For permissions that may
+   * have been lost since.
+   *
+   * @default every caller who passed authentication
+   */
+  readonly authorizeReplay?: (request: Req) => boolean | Promise<boolean>
+  /**
+   * Where the pages of the error codes are published.
+   *
+   * @default DOCS_URL
+   */
+  readonly docsUrl?: string
+  /**
+   * The wall clock that key ages are judged by, for tests.
+   *
+   * @default the real one
+   */
+  readonly clock?: Pick<Clock, 'unix'>
+}
+
+/** What of a response is captured, and when it is let through. */
+export interface CaptureOptions {
+  /** Bytes of body that are held back at most. */
+  readonly bodyBytesMax: number
+  readonly streams: 'buffer' | 'bypass'
+}
+
+/** Methods that are safe by themselves: recording them would only cost. */
+const SAFE: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS', 'TRACE'])
+
+const PREFER_WAIT_MS_MAX = 10_000
+
+/** What is settled about a route when it is set up. */
+export interface RouteRules {
+  readonly dialect: Dialect
+  readonly methods: ReadonlySet<string>
+  readonly required: boolean
+  readonly preferWaitMsMax: number
+  /** Isolation of the transaction, `true` for the database's default; `false` in lease mode. */
+  readonly transaction: boolean | Isolation
+}
+
+/**
+ * Checks what can be checked at start.
+ *
+ * @throws RepriseError `reprise-options-invalid`
+ */
+export function resolveRules<Req>(options: HttpOptions<Req>): RouteRules {
+  const dialect = options.dialect ?? ietf
+  const { preferWaitMsMax = PREFER_WAIT_MS_MAX, keyAgeMsMax } = options
+  if (typeof options.caller !== 'function') {
+    throw invalid('caller is missing: give a function that says on whose behalf a request comes')
+  }
+  if (keyAgeMsMax !== undefined) whole('keyAgeMsMax', keyAgeMsMax, 1)
+  return {
+    dialect,
+    methods: new Set(checkedMethods(options.methods ?? dialect.methods)),
+    required: options.required ?? dialect.keyRequired,
+    preferWaitMsMax: whole('preferWaitMsMax', preferWaitMsMax, 0),
+    transaction: checkedTransaction(options),
+  }
+}
+
+function checkedMethods(given: readonly string[]): readonly string[] {
+  const methods = given.map((method) => method.toUpperCase())
+  const safe = methods.find((method) => SAFE.has(method))
+  if (safe !== undefined) throw invalid(`methods names ${safe}, which is never recorded`)
+  if (methods.length === 0) throw invalid('methods is empty: nothing would be protected')
+  return methods
+}
+
+/** What goes with transaction mode, and what can not. */
+function checkedTransaction<Req>(options: HttpOptions<Req>): boolean | Isolation {
+  const { transaction = false, failOpen, streams } = options
+  if (transaction === false) return false
+  if (failOpen === true) {
+    throw invalid('failOpen and transaction exclude each other: a handler without store has no tx')
+  }
+  if (streams === 'bypass') {
+    throw invalid(
+      `streams: 'bypass' and transaction exclude each other: the answer has to be whole to be committed`,
+    )
+  }
+  return transaction
+}
