@@ -30,11 +30,12 @@ export class Table {
   }
 
   look(id: string): Sight {
-    // The query answers with exactly one row, of null columns when there is no record.
+    // The query answers with exactly one row, of null columns when there is no record; a handle may
+    // be set to read integers as big ones.
     const row = this.#prepared(this.#queries.look).get(id) as
-      | (RecordRow & { readonly now: number })
-      | { readonly now: number; readonly id: null }
-    return { now: row.now, record: row.id === null ? undefined : recordOf(row) }
+      | (RecordRow & { readonly now: number | bigint })
+      | { readonly now: number | bigint; readonly id: null }
+    return { now: Number(row.now), record: row.id === null ? undefined : recordOf(row) }
   }
 
   insert(record: KeyRecord): void {
