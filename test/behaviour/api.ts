@@ -138,3 +138,9 @@ export async function serveCharges(options: ChargesOptions = {}): Promise<Charge
     },
   }
 }
+
+/** The first answer, then the answer to the same request again. */
+export async function twice(charges: Charges): Promise<readonly [RawResponse, RawResponse]> {
+  const first = await charges.send({ key: 'k' })
+  return [first, await charges.send({ key: 'k' })]
+}

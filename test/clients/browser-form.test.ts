@@ -82,16 +82,17 @@ describe.skipIf(EXECUTABLE === undefined && notRun(suite))('a form in a browser'
   }
 
   it.each(['before', 'after'] as const)(
-    'that is submitted again while the first is under way has one effect (%s the body parser)',
+    'that is double-clicked has one effect, and its page is shown (%s the body parser)',
     async (where) => {
       const { url, gate, orders, posts } = await shop(where)
       const page = await open(url)
       const box = await page.getByRole('button').boundingBox()
-      const click = () => page.mouse.click((box?.x ?? 0) + 5, (box?.y ?? 0) + 5)
+      const at = [(box?.x ?? 0) + 5, (box?.y ?? 0) + 5] as const
 
-      await click()
+      // As a person does it: the first submit is on its way when the second comes.
+      await page.mouse.click(...at)
       await posts.reached(1)
-      await click()
+      await page.mouse.click(...at, { clickCount: 2 })
       await posts.reached(2)
       gate.open()
       await thanked(page)
@@ -100,16 +101,6 @@ describe.skipIf(EXECUTABLE === undefined && notRun(suite))('a form in a browser'
       expect(orders).toEqual(['a & b'])
     },
   )
-
-  it('that is double-clicked has one effect', async () => {
-    const { url, gate, orders } = await shop('before')
-    gate.open()
-    const page = await open(url)
-    await page.getByRole('button').dblclick()
-    await thanked(page)
-    expect(await page.title()).toBe('Order 1')
-    expect(orders).toEqual(['a & b'])
-  })
 
   it('that is sent again by a reload shows the same page; a fresh form is a new order', async () => {
     const { url, gate, orders, posts } = await shop('after')
