@@ -56,7 +56,7 @@ export function describeDifferential<Handler>(
         expect(again.includes('Idempotent-Replayed: true')).toBe(shape.isUnkept !== true)
         if (shape.isUnkept !== true) {
           expect(first).toContain(`Idempotency-Key: shape-${index}\r\n`)
-          expect([statusOf(again), bodyOf(again)]).toEqual([statusOf(first), bodyOf(first)])
+          expect(answerIn(again)).toEqual(answerIn(first))
         }
       })
     }
@@ -97,10 +97,12 @@ function headOf(bytes: string): string {
   return head
 }
 
-/** The status of an answer. */
-function statusOf(bytes: string): number {
-  const heads = headOf(bytes).match(/^HTTP\/1\.1 \d{3}/gm) ?? []
-  return Number(heads.at(-1)?.slice(-3))
+/** What a replay has to repeat. */
+function answerIn(bytes: string) {
+  const head = headOf(bytes)
+  const [status] = head.match(/^HTTP\/1\.1 [2-9]\d\d/m) ?? []
+  const types = head.match(/^content-(?:type|encoding|disposition): .*$/gim) ?? []
+  return { status, types: types.sort(), body: bodyOf(bytes) }
 }
 
 /** The body of an answer, its chunks joined. */

@@ -20,9 +20,10 @@ describe('a response that is held back', () => {
     )
     await exchangeBytes(port, post({ lines: CLOSE }))
     await closed.passed
-    expect(seen).toEqual([
-      'ended: true, finished: false',
-      ...['prefinish', 'finish', 'called back, finished: true', 'close'],
+    // Which of the two comes first at the finish is up to the version of Node.
+    const finish = ['called back, finished: true', 'finish']
+    expect([...seen.slice(0, 2), ...seen.slice(2, 4).sort(), ...seen.slice(4)]).toEqual([
+      ...['ended: true, finished: false', 'prefinish', ...finish, 'close'],
     ])
   })
 
@@ -48,13 +49,50 @@ describe('a response that is held back', () => {
   it('is kept without a body where its status has none', async () => {
     const store = memoryStore()
     const { port } = await serving(
-      guarded((_, res) => void res.writeHead(204).end('not sent'), { store }),
+      guarded((_, res) => void res.writeHead(204, { 'X-Kept': 'head' }).end('not sent'), { store }),
     )
     await exchangeBytes(port, post({ lines: CLOSE }))
     const [listed] = (await store.list({ limit: 1 })).records
-    const sealed = Buffer.from(listed?.record.response?.sealed ?? 'nothing was stored')
-    expect(sealed.includes('not sent')).toBe(false)
-    expect(sealed.includes('nothing was stored')).toBe(false)
+    const found = await store.find(listed?.record.id ?? '')
+    const kept = Buffer.from(found?.record.response?.sealed ?? '').toString('latin1')
+    expect(kept).toContain('head')
+    expect(kept).not.toContain('not sent')
+  })
+
+  it('has the headers that others set when its head is made', async () => {
+    const { port } = await serving(
+      guarded((_, res) => {
+        const { writeHead } = res
+        const cover = (...args: unknown[]) => {
+          res.setHeader('X-Late', '1')
+          return Reflect.apply(writeHead, res, args)
+        }
+        res.writeHead = cover as typeof res.writeHead
+        res.end('ok')
+      }),
+    )
+    expect(await exchangeBytes(port, post({ lines: CLOSE }))).toContain('X-Late: 1')
+    expect(await exchangeBytes(port, post({ lines: CLOSE }))).toContain('X-Late: 1')
+  })
+
+  it('keeps covers that were put on it while it was held', async () => {
+    const kept = gate()
+    let isKept = false
+    const { port } = await serving(
+      guarded((_, res) => {
+        const { end } = res
+        const cover = (...args: unknown[]) => Reflect.apply(end, res, args)
+        res.end = cover as typeof res.end
+        res.once('finish', () => {
+          isKept = res.end === cover
+          kept.open()
+        })
+        res.end('ok')
+      }),
+    )
+    await exchangeBytes(port, post({ lines: CLOSE }))
+    await kept.passed
+    expect(isKept).toBe(true)
   })
 
   it('keeps covers that were there before, and calls them once', async () => {

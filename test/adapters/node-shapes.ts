@@ -155,15 +155,6 @@ export const nodeShapes: readonly Shape<Handler>[] = [
     },
   },
   {
-    name: 'a cork that the end pulls',
-    handler(_, res) {
-      res.writeHead(200)
-      res.cork()
-      res.write('one')
-      res.end(`two ${res.writableCorked}`)
-    },
-  },
-  {
     name: 'an empty write',
     handler(_, res) {
       res.write('')
