@@ -19,9 +19,9 @@
 import type { ServerResponse } from 'node:http'
 import type { CapturedResponse, Header } from '../core/response.ts'
 import { Cover } from './node-cover.ts'
-import { headersIn, headersOf, markedArgs, setHeaders } from './node-head.ts'
+import { headersOf, markedArgs, setHeaders } from './node-head.ts'
 import { NodeSources } from './node-sources.ts'
-import { copyStatus, createStage } from './node-stage.ts'
+import { copyStatus, createStage, type Stage } from './node-stage.ts'
 import type { CaptureOptions } from './options.ts'
 
 type Held = readonly [method: string, args: readonly unknown[]]
@@ -40,8 +40,7 @@ export class NodeCapture {
   readonly #chunks: Buffer[] = []
   #bytes = 0
   /** There from the moment when the head would have been sent. */
-  #stage: ServerResponse | undefined
-  #headers: readonly Header[] = []
+  #stage: Stage | undefined
   #isImplying = false
   #isSettled = false
   #isGone = false
@@ -69,7 +68,7 @@ export class NodeCapture {
     this.#letGo()
     this.#isGone = true
     // Whatever was assigned after the head could no longer change it.
-    if (this.#stage !== undefined) copyStatus(this.#stage, response)
+    if (this.#stage !== undefined) copyStatus(this.#stage.response, response)
     const [first, ...rest] = this.#held
     const head = first?.[0] === 'writeHead' ? markedArgs(first[1], marks) : undefined
     if (head === undefined) setHeaders(response, marks)
@@ -106,7 +105,7 @@ export class NodeCapture {
   }
 
   get #isEnded(): boolean {
-    return this.#stage?.writableEnded === true
+    return this.#stage?.response.writableEnded === true
   }
 
   #takeOver(): void {
@@ -120,7 +119,9 @@ export class NodeCapture {
     for (const name of ['cork', 'uncork']) cover.method(name, () => this.#cork(name))
     for (const name of HEAD_METHODS) cover.method(name, (args) => this.#onHead(name, args))
     for (const [name, early] of SEEN) {
-      cover.property(name, () => (this.#stage === undefined ? early : read(this.#stage, name)))
+      cover.property(name, () => {
+        return this.#stage === undefined ? early : Reflect.get(this.#stage.response, name)
+      })
     }
     for (const name of ['destroyed', 'closed', '_closed']) cover.property(name, () => false)
   }
@@ -138,7 +139,7 @@ export class NodeCapture {
 
   #flushHeaders(): void {
     this.#perform('flushHeaders', [])
-    if (this.#options.streams === 'bypass') this.#captureHead()
+    if (this.#isStream) this.#captureHead()
   }
 
   #write(args: unknown[]): boolean {
@@ -147,8 +148,7 @@ export class NodeCapture {
     const kept = copied(chunk)
     const isTaken = this.#perform('write', args, [kept, encoding])
     this.#take(kept, encoding)
-    const isTooLong = this.#bytes > this.#options.bodyBytesMax
-    if (this.#options.streams === 'bypass' || isTooLong) this.#captureHead()
+    if (this.#isStream || this.#bytes > this.#options.bodyBytesMax) this.#captureHead()
     this.#needsDrain ||= this.#isSettled
     return isTaken === true && !this.#isSettled
   }
@@ -169,7 +169,7 @@ export class NodeCapture {
 
   #cork(name: string): void {
     this.#held.push([name, []])
-    if (this.#stage !== undefined) invoke(this.#stage, name, [])
+    if (this.#stage !== undefined) invoke(this.#stage.response, name, [])
   }
 
   /** The handler gives the answer up, as a pipeline does when its source fails. */
@@ -188,20 +188,21 @@ export class NodeCapture {
   /** Headers are the response's own until they would have been sent; then nobody can change them. */
   #onHead(name: string, args: unknown[]): unknown {
     if (this.#stage === undefined) return this.#cover.call(name, args)
-    return invoke(this.#stage, name, args)
+    return invoke(this.#stage.response, name, args)
   }
 
   /** Has a call done on the stage, and keeps it for later unless it fails. */
   #perform(name: string, args: unknown[], kept: readonly unknown[] = args): unknown {
     const wasEnded = this.#isEnded
     const stage = this.#stage ?? this.#enter(name)
-    const result = invoke(stage, name, args)
+    const result = invoke(stage.response, name, args)
     if (!wasEnded) this.#held.push([name, kept])
-    if (this.#stage === undefined) this.#fixHead(stage, name === 'writeHead' ? args : [])
+    this.#stage = stage
+    copyStatus(stage.response, this.#response)
     return result
   }
 
-  #enter(name: string): ServerResponse {
+  #enter(name: string): Stage {
     const response = this.#response
     if (name !== 'writeHead') {
       // Node makes a head by this call where the handler made none; others may have covered it too.
@@ -213,27 +214,22 @@ export class NodeCapture {
       }
     }
     const stage = createStage(response)
-    for (const [corked] of this.#held) invoke(stage, corked, [])
+    for (const [corked] of this.#held) invoke(stage.response, corked, [])
     return stage
   }
 
-  #fixHead(stage: ServerResponse, args: readonly unknown[]): void {
-    this.#stage = stage
-    const set = headersOf(stage)
-    this.#headers = set.length > 0 ? set : headersIn(args)
-    copyStatus(stage, this.#response)
-    // Events come one by one; a client that waits for the first would wait for ever.
-    const isEvents = this.#headers.some(([name, value]) => {
-      return name.toLowerCase() === 'content-type' && /^text\/event-stream\b/i.test(value)
-    })
-    if (isEvents) this.#captureHead()
+  /** Events come one by one; a client that waits for the first would wait for ever. */
+  get #isStream(): boolean {
+    if (this.#options.streams === 'bypass') return true
+    return !this.#isSettled && this.#stage?.headers().some(isOfEvents) === true
   }
 
   #take(chunk: unknown, encoding: unknown): void {
     // Node has just accepted the chunk in this encoding.
     const bytes =
       typeof chunk === 'string' ? Buffer.from(chunk, encoding as BufferEncoding | undefined) : chunk
-    const isBodiless = this.#stage?.statusCode === 204 || this.#stage?.statusCode === 304
+    const { statusCode } = this.#stage?.response ?? this.#response
+    const isBodiless = statusCode === 204 || statusCode === 304
     if (!Buffer.isBuffer(bytes) || isBodiless) return
     this.#bytes += bytes.byteLength
     if (!this.#isSettled) this.#chunks.push(bytes)
@@ -247,7 +243,8 @@ export class NodeCapture {
   #capture(body: Omit<CapturedResponse, 'status' | 'headers'>): void {
     if (this.#isSettled || this.#stage === undefined) return
     this.#isSettled = true
-    this.#settle({ status: this.#stage.statusCode, headers: this.#headers, ...body })
+    const { response } = this.#stage
+    this.#settle({ status: response.statusCode, headers: this.#stage.headers(), ...body })
   }
 }
 
@@ -268,6 +265,10 @@ const SEEN: readonly (readonly [name: string, early: unknown])[] = [
   ['writableCorked', 0],
 ]
 
+function isOfEvents([name, value]: Header): boolean {
+  return name.toLowerCase() === 'content-type' && /^text\/event-stream\b/i.test(value)
+}
+
 type Callback = (...args: unknown[]) => void
 
 /** The arguments of `write` and `end`, whichever are left out. */
@@ -284,10 +285,6 @@ function partsOf(args: readonly unknown[]): {
 /** Whoever writes bytes may use their memory again as soon as the call is done. */
 function copied(chunk: unknown): unknown {
   return chunk instanceof Uint8Array ? Buffer.from(chunk) : chunk
-}
-
-function read(stage: ServerResponse, name: string): unknown {
-  return Reflect.get(stage, name)
 }
 
 function invoke(stage: ServerResponse, name: string, args: readonly unknown[]): unknown {

@@ -36,15 +36,6 @@ export function setHeaders(response: ServerResponse, headers: readonly Header[])
   }
 }
 
-/** The headers among the arguments of `writeHead`: an object, a flat list, or a list of pairs. */
-export function headersIn(args: readonly unknown[]): readonly Header[] {
-  const given = args.find(isObject)
-  if (given === undefined) return []
-  if (!Array.isArray(given)) return Object.entries(given).flatMap(valuesOf)
-  const list: readonly unknown[] = given
-  return (isPairs(list) ? list : pairsOf(list)).flatMap(valuesOf)
-}
-
 /**
  * The same arguments of `writeHead` with these headers added, in the form that was chosen;
  * `undefined` when there are no headers among them. Setting them beforehand would not do: Node takes

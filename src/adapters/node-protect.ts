@@ -99,7 +99,8 @@ export function sendNode(
   setHeaders(response, headers)
   const isBodiless = status === 204 || status === 304
   if (!isBodiless) response.setHeader('Content-Length', body.byteLength)
-  response.end(body)
+  // Written before its body, a head goes out byte by byte as it is.
+  response.writeHead(status).end(body)
 }
 
 /** Node reads what is left of a body that nobody has read, but it takes us for a reader. */

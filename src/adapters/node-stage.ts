@@ -8,18 +8,34 @@
 import { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { Writable } from 'node:stream'
+import type { Header } from '../core/response.ts'
 import { headersOf, setHeaders } from './node-head.ts'
 
+/** A stage. */
+export interface Stage {
+  readonly response: ServerResponse
+  /** The headers as Node writes them, one character per byte. */
+  headers(): readonly Header[]
+}
+
 /** A stage for a response, with the head that the response has by now. */
-export function createStage(response: ServerResponse): ServerResponse {
+export function createStage(response: ServerResponse): Stage {
   const stage = new ServerResponse(response.req)
+  const sink = new Sink()
   // Node asks no more of it than to be written to.
-  stage.assignSocket(nowhere() as unknown as Socket)
+  stage.assignSocket(sink as unknown as Socket)
   stage.on('error', (error) => response.emit('error', error))
   stage.strictContentLength = response.strictContentLength
+  stage.sendDate = false
   copyStatus(response, stage)
   setHeaders(stage, headersOf(response))
-  return stage
+  return {
+    response: stage,
+    headers() {
+      if (sink.head === undefined) stage.flushHeaders()
+      return headersIn(sink.head ?? '')
+    },
+  }
 }
 
 /** Gives one response the status of another. */
@@ -30,10 +46,49 @@ export function copyStatus(from: ServerResponse, to: ServerResponse): void {
   if (from.statusMessage) to.statusMessage = from.statusMessage
 }
 
-/** Takes everything at once. */
-function nowhere(): Writable {
-  return new Writable({
-    highWaterMark: Number.MAX_SAFE_INTEGER,
-    write: (_chunk, _encoding, done) => done(),
-  })
+/** Takes everything at once and keeps the head. */
+class Sink extends Writable {
+  head: string | undefined
+  #start = ''
+  #corks = 0
+
+  constructor() {
+    super({ highWaterMark: Number.MAX_SAFE_INTEGER })
+    // Corks are only counted: the head is wanted at once.
+    Object.defineProperty(this, 'writableCorked', { get: () => this.#corks })
+  }
+
+  override _write(chunk: Buffer, _encoding: string, done: () => void): void {
+    if (this.head === undefined) {
+      this.#start += chunk.toString('latin1')
+      const end = this.#start.indexOf('\r\n\r\n')
+      if (end >= 0) this.head = this.#start.slice(0, end)
+    }
+    done()
+  }
+
+  override cork(): void {
+    this.#corks++
+  }
+
+  override uncork(): void {
+    this.#corks = Math.max(0, this.#corks - 1)
+  }
+}
+
+/** What Node adds of its own accord is about a connection that is not there. */
+const OF_CONNECTION: ReadonlySet<string> = new Set([
+  'connection',
+  'keep-alive',
+  'transfer-encoding',
+])
+
+function headersIn(head: string): readonly Header[] {
+  const [, ...lines] = head.split('\r\n')
+  return lines
+    .map((line): Header => {
+      const colon = line.indexOf(':')
+      return [line.slice(0, colon), line.slice(colon + 1).trim()]
+    })
+    .filter(([name]) => !OF_CONNECTION.has(name.toLowerCase()))
 }

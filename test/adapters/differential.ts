@@ -101,8 +101,8 @@ function headOf(bytes: string): string {
 function answerIn(bytes: string) {
   const head = headOf(bytes)
   const [status] = head.match(/^HTTP\/1\.1 [2-9]\d\d/m) ?? []
-  const types = head.match(/^content-(?:type|encoding|disposition): .*$/gim) ?? []
-  return { status, types: types.sort(), body: bodyOf(bytes) }
+  const kept = head.match(/^(?:content-(?:type|encoding|disposition)|location|x-\w+): .*$/gim)
+  return { status, kept: kept?.sort(), body: bodyOf(bytes) }
 }
 
 /** The body of an answer, its chunks joined. */

@@ -137,7 +137,7 @@ export const koaShapes: readonly Shape<Handler>[] = [
   {
     name: 'an attachment',
     handler(ctx) {
-      ctx.attachment('übersicht.csv')
+      ctx.attachment('overview.csv')
       ctx.body = 'a;b'
     },
   },

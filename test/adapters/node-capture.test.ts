@@ -1,4 +1,6 @@
 import { once } from 'node:events'
+import { Readable } from 'node:stream'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
 import { memoryStore } from '../../src/stores/memory/store.ts'
 import { exchangeBytes } from './differential.ts'
@@ -167,6 +169,29 @@ describe('a response that is held back', () => {
     expect(results).toEqual([true, false, true])
     expect(answer).toContain('1234')
     expect(answer).toMatch(/5\r\n1\r\n6\r\n0\r\n\r\n$/)
+  })
+
+  it('is sent whole when its source is gone before it is stored', async () => {
+    const closed = gate()
+    const store = new Proxy(memoryStore(), {
+      get(inner, name) {
+        const member: unknown = Reflect.get(inner, name, inner)
+        if (typeof member !== 'function') return member
+        return async (...args: unknown[]) => {
+          if (name === 'finish') await closed.passed.then(() => nextTurn())
+          return Reflect.apply(member, inner, args)
+        }
+      },
+    })
+    const [length, bodyBytesMax] = [20_000_000, 30_000_000]
+    const source = Readable.from([Buffer.alloc(length)]).on('close', closed.open)
+    const { port } = await serving(
+      guarded((_, res) => void source.pipe(res.setHeader('Content-Length', length)), {
+        ...{ store, bodyBytesMax },
+      }),
+    )
+    const answer = await exchangeBytes(port, post({ lines: CLOSE }))
+    expect(answer.length).toBeGreaterThan(length)
   })
 
   it('gives way to another answer when its run has lost, even while it is written', async () => {

@@ -111,6 +111,14 @@ export const nodeShapes: readonly Shape<Handler>[] = [
     },
   },
   {
+    name: 'a header in Latin-1 before a text',
+    handler: (_, res) => void res.setHeader('X-Name', 'Jos\u00e9').end('text'),
+  },
+  {
+    name: 'a header in Latin-1 before bytes',
+    handler: (_, res) => void res.writeHead(200, { 'X-Name': 'Jos\u00e9' }).end(BYTES),
+  },
+  {
     name: 'several writes',
     handler(_, res) {
       res.write('one')
