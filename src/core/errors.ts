@@ -37,6 +37,8 @@ export type ClientErrorCode =
   | 'idempotency-commit-unknown'
   | 'idempotency-replay-forbidden'
   | 'idempotency-too-early'
+  | 'idempotency-retry-later'
+  | 'idempotency-input-invalid'
 
 /** A code of the table. */
 export type ErrorCode =
@@ -48,141 +50,141 @@ export type ErrorCode =
   | 'reprise-store-unsafe'
   | 'reprise-seal-broken'
   | 'reprise-transactions-unsupported'
+  | 'reprise-jobs-unsupported'
 
 /** Every error there is. */
 export const ERRORS: Readonly<Record<ErrorCode, ErrorEntry>> = {
-  'idempotency-key-missing': {
-    status: 400,
-    title: 'Idempotency key is missing',
-    retryable: false,
-    hint: 'Send a key of your own making, fresh for each operation and the same on every retry.',
-  },
-  'idempotency-key-invalid': {
-    status: 400,
-    title: 'Idempotency key is invalid',
-    retryable: false,
-    hint: 'Send exactly one key, such as a UUID, in quotes or bare.',
-  },
-  'idempotency-key-expired': {
-    status: 400,
-    title: 'Idempotency key is too old',
-    retryable: false,
-    hint: 'What became of the first request is no longer known. Look at its effect before you send it again with a new key.',
-  },
-  'idempotency-key-reused': {
-    status: 422,
-    title: 'Idempotency key is already used for another request',
-    retryable: false,
-    hint: 'Use a new key for a new request, or send the first request again unchanged.',
-  },
-  'idempotency-in-progress': {
-    status: 409,
-    title: 'A request with this idempotency key is in progress',
-    retryable: true,
-    hint: 'Wait as long as Retry-After says, then send the same request with the same key.',
-  },
-  'idempotency-outcome-unknown': {
-    status: 409,
-    title: 'The outcome of the first request is unknown',
-    retryable: false,
-    hint: 'The first request stopped half way and may have taken effect. It is not repeated; a person has to settle it.',
-  },
-  'idempotency-result-gone': {
-    status: 409,
-    title: 'The first answer can not be given again',
-    retryable: false,
-    hint: 'The request took effect once. Its answer was not kept; read the resource instead.',
-  },
-  'idempotency-body-invalid': {
-    status: 400,
-    title: 'Request body has no unambiguous meaning',
-    retryable: false,
-    hint: 'Send JSON whose objects name each member once and that is not nested too deeply.',
-  },
-  'idempotency-body-too-large': {
-    status: 413,
-    title: 'Request body is too large to be protected',
-    retryable: false,
-    hint: 'Send a smaller body.',
-  },
-  'idempotency-store-unavailable': {
-    status: 503,
-    title: 'Idempotency store is unavailable',
-    retryable: true,
-    hint: 'Nothing was started. Wait as long as Retry-After says, then send the same request with the same key.',
-  },
-  'idempotency-shutting-down': {
-    status: 503,
-    title: 'Server is shutting down',
-    retryable: true,
-    hint: 'Nothing was started. Send the same request with the same key again.',
-  },
-  'idempotency-conflict': {
-    status: 503,
-    title: 'Transaction lost to others too often',
-    retryable: true,
-    hint: 'Nothing took effect. Send the same request with the same key again.',
-  },
-  'idempotency-commit-unknown': {
-    status: 503,
-    title: 'Connection broke while the answer was being stored',
-    retryable: true,
-    hint: 'It took effect once or not at all. Send the same request with the same key again to learn which.',
-  },
-  'idempotency-replay-forbidden': {
-    status: 403,
-    title: 'The first answer may not be given to this caller any more',
-    retryable: false,
-    hint: 'The request took effect once. Ask for the permission to see its answer.',
-  },
-  'idempotency-too-early': {
-    status: 425,
-    title: 'Request came in early data without an idempotency key',
-    retryable: true,
-    hint: 'Send it again after the handshake, or with a key.',
-  },
-  'reprise-options-invalid': {
-    status: 500,
-    title: 'Options contradict each other or are out of range',
-    retryable: false,
-    hint: 'Change the option that the message names.',
-  },
-  'reprise-lease-lost': {
-    status: 500,
-    title: 'Lease was lost to another run',
-    retryable: true,
-    hint: 'Stop working: another run has taken over and this one can no longer store its answer.',
-  },
-  'reprise-schema-missing': {
-    status: 500,
-    title: 'Database schema is missing or too old',
-    retryable: false,
-    hint: 'Run the migrations at deploy time (migratePostgres), or leave the option migrate on.',
-  },
-  'reprise-schema-newer': {
-    status: 500,
-    title: 'Database schema is newer than this version can use',
-    retryable: false,
-    hint: 'Deploy the version of reprise that made the schema, or a later one.',
-  },
-  'reprise-store-unsafe': {
-    status: 500,
-    title: 'Store is set up so that it can forget or lose records',
-    retryable: false,
-    hint: 'Change the setting that the message names, or allow it by option.',
-  },
-  'reprise-seal-broken': {
-    status: 500,
-    title: 'Stored data can not be opened',
-    retryable: false,
-    hint: 'Put the key that the message names back into the key ring; keep old keys for as long as records live.',
-  },
-  'reprise-transactions-unsupported': {
-    status: 500,
-    title: 'Store has no transactions',
-    retryable: false,
-    hint: 'Use the PostgreSQL or SQLite store for transaction mode.',
-  },
+  'idempotency-key-missing': final(
+    400,
+    'Idempotency key is missing',
+    'Send a key of your own making, fresh for each operation and the same on every retry.',
+  ),
+  'idempotency-key-invalid': final(
+    400,
+    'Idempotency key is invalid',
+    'Send one key, such as a UUID.',
+  ),
+  'idempotency-key-expired': final(
+    400,
+    'Idempotency key is too old',
+    'See what became of the first request before you send it again with a new key.',
+  ),
+  'idempotency-key-reused': final(
+    422,
+    'Idempotency key is already used for another request',
+    'Send a new request with a new key, or the first request unchanged.',
+  ),
+  'idempotency-in-progress': passing(
+    409,
+    'A request with this idempotency key is in progress',
+    'Wait as long as Retry-After says, then send the same request with the same key.',
+  ),
+  'idempotency-outcome-unknown': final(
+    409,
+    'The outcome of the first request is unknown',
+    'It may have taken effect and is not repeated; a person has to settle it.',
+  ),
+  'idempotency-result-gone': final(
+    409,
+    'The first answer can not be given again',
+    'The request took effect once; read the resource instead.',
+  ),
+  'idempotency-body-invalid': final(
+    400,
+    'Request body is ambiguous',
+    'Send JSON that names each member once and is not nested too deeply.',
+  ),
+  'idempotency-body-too-large': final(413, 'Request body is too large', 'Send a smaller body.'),
+  'idempotency-store-unavailable': passing(
+    503,
+    'Idempotency store is unavailable',
+    'Nothing was started. Wait as long as Retry-After says, then send the same request with the same key.',
+  ),
+  'idempotency-shutting-down': passing(
+    503,
+    'Server is shutting down',
+    'Nothing was started. Send the same request with the same key again.',
+  ),
+  'idempotency-conflict': passing(
+    503,
+    'Transaction lost to others too often',
+    'Nothing took effect. Send the same request with the same key again.',
+  ),
+  'idempotency-commit-unknown': passing(
+    503,
+    'Connection broke while the answer was being stored',
+    'It took effect once or not at all. Send the same request with the same key again.',
+  ),
+  'idempotency-replay-forbidden': final(
+    403,
+    'The first answer may not be given to this caller',
+    'The request took effect once; ask for permission to see its answer.',
+  ),
+  'idempotency-too-early': passing(
+    425,
+    'Request came in early data without an idempotency key',
+    'Send it again after the handshake, or with a key.',
+  ),
+  'idempotency-retry-later': passing(
+    503,
+    'The operation could not be finished yet',
+    'What was done so far is kept. Wait as long as Retry-After says, then send the same request with the same key.',
+  ),
+  'idempotency-input-invalid': final(
+    422,
+    'The request can not be processed as it is',
+    'Nothing was started and the key is free. Correct the request and send it again.',
+  ),
+  'reprise-options-invalid': final(
+    500,
+    'Options are invalid',
+    'Change the option that the message names.',
+  ),
+  'reprise-lease-lost': passing(
+    500,
+    'Lease was lost to another run',
+    'Stop working: this run can no longer store its answer.',
+  ),
+  'reprise-schema-missing': final(
+    500,
+    'Database schema is missing or too old',
+    'Run the migrations at deploy time (migratePostgres), or leave the option migrate on.',
+  ),
+  'reprise-schema-newer': final(
+    500,
+    'Database schema is too new',
+    'Deploy the version of reprise that made it, or a later one.',
+  ),
+  'reprise-store-unsafe': final(
+    500,
+    'Store can forget or lose records',
+    'Change the setting that the message names, or allow it by option.',
+  ),
+  'reprise-seal-broken': final(
+    500,
+    'Stored data can not be opened',
+    'Put the key that the message names back; keep old keys for as long as records live.',
+  ),
+  'reprise-transactions-unsupported': final(
+    500,
+    'Store has no transactions',
+    'Use the PostgreSQL or SQLite store.',
+  ),
+  'reprise-jobs-unsupported': final(
+    500,
+    'Store keeps no staged jobs',
+    'Use the PostgreSQL store to stage jobs, or enqueue after the commit.',
+  ),
+}
+
+/** Sending the same request again can not succeed. */
+function final(status: number, title: string, hint: string): ErrorEntry {
+  return { status, title, retryable: false, hint }
+}
+
+/** Sending the same request again, with the same key, can succeed. */
+function passing(status: number, title: string, hint: string): ErrorEntry {
+  return { status, title, retryable: true, hint }
 }
 
 /** Where the pages of the codes are published, unless configured otherwise. */
@@ -200,6 +202,8 @@ export function docsUrlOf(code: ErrorCode, base: string = DOCS_URL): string {
 export class RepriseError extends Error {
   override readonly name = 'RepriseError'
   readonly code: ErrorCode
+  /** What happened here, without a full stop, if there is more to say than the title. */
+  readonly detail: string | undefined
   readonly status: number
   readonly retryable: boolean
   readonly hint: string
@@ -213,6 +217,7 @@ export class RepriseError extends Error {
     const entry = ERRORS[code]
     super(`${detail ?? entry.title}. ${entry.hint} (${docsUrlOf(code)})`, options)
     this.code = code
+    this.detail = detail
     this.status = entry.status
     this.retryable = entry.retryable
     this.hint = entry.hint

@@ -9,7 +9,7 @@
  * @module
  */
 
-import { createHash, createHmac, type Hash } from 'node:crypto'
+import { createHash, type Hash } from 'node:crypto'
 import { RepriseError } from './errors.ts'
 import { bytesOf, canonicalForm } from './form.ts'
 import { lengthPrefixed } from './identity.ts'
@@ -105,9 +105,7 @@ export function fingerprintRequest(
 
   const unkeyed = `1.${digest.toString('base64url')}`
   if (options.secrets === undefined) return [unkeyed]
-  const keyed = options.secrets.keys.map(
-    ({ id, key }) => `h.${id}.${createHmac('sha256', key).update(digest).digest('base64url')}`,
-  )
+  const keyed = options.secrets.digests(digest).map(({ id, text }) => `h.${id}.${text}`)
   return options.secrets.acceptUnkeyed ? [...keyed, unkeyed] : keyed
 }
 
@@ -217,7 +215,15 @@ function canonicalBytesMax(options: BodyOptions): number {
   return options.canonicalBytesMax ?? CANONICAL_BYTES_MAX
 }
 
-function refuseOver(bytes: number, { bodyBytesMax = Number.POSITIVE_INFINITY }: BodyOptions): void {
+/**
+ * Refuses a body of so many bytes, if that is too many.
+ *
+ * @throws RepriseError `idempotency-body-too-large`
+ */
+export function refuseOver(
+  bytes: number,
+  { bodyBytesMax = Number.POSITIVE_INFINITY }: BodyOptions,
+): void {
   if (bytes <= bodyBytesMax) return
   throw new RepriseError('idempotency-body-too-large', `The body has over ${bodyBytesMax} bytes`)
 }

@@ -23,6 +23,11 @@ export function recordId(parts: readonly string[], namespace = ''): string {
     .digest('base64url')
 }
 
+/** What a caller is called where nobody needs to know who it is: in counters and logs. */
+export function callerDigest(caller: string): string {
+  return recordId(['caller', caller]).slice(0, 22)
+}
+
 /**
  * Joins parts so that no two lists give the same text: each part is preceded by its length, in UTF-16
  * code units, and a colon.

@@ -103,16 +103,16 @@ const DETAILS: Readonly<Record<KeyFault, string>> = {
   'not-a-string': 'The key is not in double quotes',
   'non-ascii': 'The header has a character outside ASCII',
   'control-char': 'The key has a control character',
-  whitespace: 'The key has white space and is not in double quotes',
-  'bad-char': 'The key has a character that only a key in double quotes may have',
-  'bad-escape': 'The key has a backslash before something else than a quote or a backslash',
+  whitespace: 'The key has white space and no double quotes',
+  'bad-char': 'The key has a character that needs double quotes',
+  'bad-escape': 'The key has a backslash that escapes nothing',
   unterminated: 'The closing quote of the key is missing',
   'bad-parameter': 'The parameters after the key are malformed',
   'trailing-data': 'Something follows the closing quote of the key',
   'too-short': 'The key is too short',
   'too-long': 'The key is too long',
   placeholder: 'The key is the text of a missing value',
-  format: 'The key does not have the format that is asked for',
+  format: 'The key has not the format that is asked for',
 }
 
 /** Values of parameters, by type: number, string, token, bytes, boolean, date, display string. */
@@ -253,8 +253,8 @@ function isControl(char: string): boolean {
 function isPercentUtf8(text: string | undefined): boolean {
   if (text === undefined) return true
   try {
-    decodeURIComponent(text)
-    return true
+    // Its result is used: bundlers take the call for one without effect and would drop it.
+    return decodeURIComponent(text).length >= 0
   } catch {
     return false
   }

@@ -7,15 +7,23 @@
  */
 
 import { RepriseError } from './errors.ts'
-import { type ResponsePolicy, responsePolicies } from './policy.ts'
+import { defaultPolicy, type ResponsePolicy } from './policy.ts'
 import type { CapturedResponse, HeaderPolicy } from './response.ts'
 
-/** Keys for encrypting what is stored. Old keys stay in the ring for as long as records live. */
-export interface EncryptionKeys {
-  /** Id of the key that seals; every key of the ring opens. */
-  readonly current: string
-  /** 32 bytes each, by id of 1–64 characters. */
-  readonly keys: Readonly<Record<string, Uint8Array>>
+/** Encrypts what is stored: `aesGcm`, or one of your own, such as an HSM's. */
+export interface Encryption {
+  /**
+   * Encrypts `content`; has to name its key in what it gives, so that keys can be rotated.
+   *
+   * @param bound - what the result is bound to: it must not open with anything else
+   */
+  encrypt(content: Uint8Array, bound: Uint8Array): Uint8Array
+  /**
+   * Opens what `encrypt` gave.
+   *
+   * @throws RepriseError `reprise-seal-broken`
+   */
+  decrypt(encrypted: Uint8Array, bound: Uint8Array): Uint8Array
 }
 
 /** What a `recover()` function is told about the request whose outcome is unknown. */
@@ -94,11 +102,11 @@ export interface RunOptions {
    */
   readonly compressBytesMin?: number | false
   /**
-   * Keys for AES-256-GCM encryption of stored input and response.
+   * Encrypts stored answers: `aesGcm({ current, keys })`.
    *
    * @default none: stored in clear
    */
-  readonly encryption?: EncryptionKeys
+  readonly encryption?: Encryption
   /**
    * How long one call to the store may take, in milliseconds, before the store counts as down.
    *
@@ -117,6 +125,8 @@ export interface RunOptions {
 export interface ResolvedRunOptions {
   readonly leaseMs: number
   readonly retentionMs: (caller: string) => number
+  /** Whether the retention is the same for every caller. */
+  readonly retentionIsFixed: boolean
   readonly afterCrash: 'refuse' | 'rerun' | Recover
   readonly marksEffect: boolean
   readonly waitMs: number
@@ -124,7 +134,7 @@ export interface ResolvedRunOptions {
   readonly headers: HeaderPolicy
   readonly bodyBytesMax: number
   readonly compressBytesMin: number | false
-  readonly encryption: EncryptionKeys | undefined
+  readonly encryption: Encryption | undefined
   readonly storeTimeoutMs: number
   readonly transactionAttemptsMax: number
 }
@@ -146,10 +156,11 @@ export function resolveRunOptions(options: RunOptions = {}): ResolvedRunOptions 
   const resolved: ResolvedRunOptions = {
     leaseMs,
     retentionMs: retentionOf(retention, leaseMs),
+    retentionIsFixed: typeof retention !== 'function',
     afterCrash: options.afterCrash ?? 'refuse',
     marksEffect: options.marksEffect ?? false,
     waitMs: duration('waitMs', options.waitMs ?? 0, 0),
-    policy: options.policy ?? responsePolicies.default,
+    policy: options.policy ?? defaultPolicy,
     headers: options.headers ?? {},
     bodyBytesMax: whole('bodyBytesMax', options.bodyBytesMax ?? 1_048_576, 0),
     compressBytesMin: options.compressBytesMin ?? 1024,
@@ -158,9 +169,11 @@ export function resolveRunOptions(options: RunOptions = {}): ResolvedRunOptions 
     transactionAttemptsMax: whole('transactionAttemptsMax', options.transactionAttemptsMax ?? 5, 1),
   }
   checkAfterCrash(resolved)
-  checkEncryption(resolved.encryption)
   if (resolved.compressBytesMin !== false) whole('compressBytesMin', resolved.compressBytesMin, 0)
   if (typeof resolved.policy !== 'function') throw invalid('policy must be a function')
+  if (resolved.encryption !== undefined && typeof resolved.encryption.encrypt !== 'function') {
+    throw invalid('encryption has no encrypt(): give aesGcm({ current, keys })')
+  }
   return resolved
 }
 
@@ -187,22 +200,6 @@ function checkedRetention(retentionMs: number, leaseMs: number): number {
 function checkAfterCrash({ afterCrash }: ResolvedRunOptions): void {
   if (afterCrash === 'refuse' || afterCrash === 'rerun' || typeof afterCrash === 'function') return
   throw invalid(`afterCrash must be 'refuse', 'rerun' or a function`)
-}
-
-function checkEncryption(encryption: EncryptionKeys | undefined): void {
-  if (encryption === undefined) return
-  const { current, keys } = encryption
-  if (!Object.hasOwn(keys, current)) {
-    throw invalid(`encryption.current names ${JSON.stringify(current)}, which is not in keys`)
-  }
-  for (const [id, key] of Object.entries(keys)) {
-    if (id.length === 0 || Buffer.byteLength(id) > 64) {
-      throw invalid(`encryption key id ${JSON.stringify(id)} must have 1 to 64 bytes`)
-    }
-    if (!(key instanceof Uint8Array) || key.byteLength !== 32) {
-      throw invalid(`encryption key ${JSON.stringify(id)} must have 32 bytes`)
-    }
-  }
 }
 
 function duration(name: string, value: number, least: number): number {

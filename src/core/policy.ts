@@ -75,8 +75,11 @@ function kindOf(ending: Ending): Kind {
   return status >= 500 && status < 600 ? 'failure' : 'unanswered'
 }
 
-/** Successes and definite errors are stored; a failure frees the key only if nothing took effect. */
-const standard: ResponsePolicy = (ending, effect) => {
+/**
+ * What holds unless a route says otherwise: successes and definite errors are stored; a failure
+ * frees the key only if nothing took effect.
+ */
+export const defaultPolicy: ResponsePolicy = (ending, effect) => {
   switch (kindOf(ending)) {
     case 'success':
     case 'final':
@@ -91,14 +94,14 @@ const standard: ResponsePolicy = (ending, effect) => {
 
 /** Whatever a run that took the request on comes to is its answer for good, failures included. */
 const stripe: ResponsePolicy = (ending, effect) =>
-  kindOf(ending) === 'failure' ? 'store' : standard(ending, effect)
+  kindOf(ending) === 'failure' ? 'store' : defaultPolicy(ending, effect)
 
 /**
  * An error frees the key wherever nothing took effect. Where something may have, to free the key
  * would risk a second effect, and the standard rule holds.
  */
 const successOnly: ResponsePolicy = (ending, effect) =>
-  effect === 'none' && kindOf(ending) !== 'success' ? 'forget' : standard(ending, effect)
+  effect === 'none' && kindOf(ending) !== 'success' ? 'forget' : defaultPolicy(ending, effect)
 
 /** Names of the policies that come with the package. */
 export type ResponsePolicyName = 'default' | 'stripe' | 'success-only' | 'no-5xx'
@@ -117,10 +120,10 @@ export type ResponsePolicyName = 'default' | 'stripe' | 'success-only' | 'no-5xx
  * `no-5xx` is the default rule, which never stores a 5xx, by the name that other libraries give it.
  */
 export const responsePolicies: Readonly<Record<ResponsePolicyName, ResponsePolicy>> = {
-  default: standard,
+  default: defaultPolicy,
   stripe,
   'success-only': successOnly,
-  'no-5xx': standard,
+  'no-5xx': defaultPolicy,
 }
 
 /**

@@ -5,8 +5,8 @@
  * @module
  */
 
-import { createHash, createSecretKey, type KeyObject } from 'node:crypto'
-import { RepriseError } from './errors.ts'
+import { createHash, createHmac, createSecretKey, type KeyObject } from 'node:crypto'
+import { invalid } from './options.ts'
 
 /** 132 bits: nobody finds a second API key with the same digest. */
 const DIGEST_LENGTH = 22
@@ -44,17 +44,22 @@ export interface SecretRing {
   readonly acceptUnkeyed?: boolean
 }
 
-/** One secret of an open ring. */
-export interface RingKey {
-  readonly id: string
-  readonly key: KeyObject
-}
-
 /** A ring that has been checked. */
 export interface OpenSecretRing {
-  /** The current one first. */
-  readonly keys: readonly RingKey[]
   readonly acceptUnkeyed: boolean
+  /** The digest of `data` under each secret, in base64url; that of the current one first. */
+  digests(data: Uint8Array): readonly KeyedDigest[]
+}
+
+/** A digest, and the id of the secret that it was made with. */
+export interface KeyedDigest {
+  readonly id: string
+  readonly text: string
+}
+
+interface RingKey {
+  readonly id: string
+  readonly key: KeyObject
 }
 
 /** Checks a ring, once, at the start. Throws `reprise-options-invalid`; no secret is in its message. */
@@ -62,9 +67,13 @@ export function openSecretRing(ring: SecretRing): OpenSecretRing {
   const keys = Object.entries(ring.keys).map(([id, secret]) => openKey(id, secret))
   const current = keys.find(({ id }) => id === ring.current)
   if (current === undefined) throw invalid('the ring of secrets has no secret under its current id')
+  const ordered = [current, ...keys.filter((key) => key !== current)]
   return {
-    keys: [current, ...keys.filter((key) => key !== current)],
     acceptUnkeyed: ring.acceptUnkeyed ?? false,
+    digests: (data) =>
+      ordered.map(({ id, key }) => {
+        return { id, text: createHmac('sha256', key).update(data).digest('base64url') }
+      }),
   }
 }
 
@@ -77,8 +86,4 @@ function openKey(id: string, secret: string | Uint8Array): RingKey {
     throw invalid(`secret ${id} has fewer than ${SECRET_BYTES_MIN} bytes`)
   }
   return { id, key: createSecretKey(bytes) }
-}
-
-function invalid(detail: string): RepriseError {
-  return new RepriseError('reprise-options-invalid', detail)
 }

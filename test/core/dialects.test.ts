@@ -46,7 +46,10 @@ function tooLong(dialect: Dialect): Seen {
 }
 
 function fresh(dialect: Dialect, answer: Partial<FreshAnswer> = {}): Record<string, string> {
-  const whole: FreshAnswer = { status: 201, fate: 'stored', expiresInMs: 86_400_000, ...answer }
+  const whole: FreshAnswer = {
+    ...{ status: 201, fate: 'stored', expiresInMs: 86_400_000, bodyBytesOmitted: null },
+    ...answer,
+  }
   return Object.fromEntries(freshMarks(dialect, REQUEST, whole))
 }
 
@@ -120,6 +123,7 @@ describe('refusals of every dialect', () => {
         expect(headers.Link).toContain(`<${docsUrlOf(code)}>; rel="describedby"`)
         expect(headers['Retry-After']).toBe(ERRORS[code].retryable ? '1' : undefined)
         expect(headers[dialect.header]).toBe(KEY)
+        expect(headers['Idempotency-Stored']).toBe('false')
         expect(status).toBe(dialect.errors.statuses[code] ?? ERRORS[code].status)
         expect(Object.keys(body)).not.toEqual([])
       }
@@ -307,16 +311,25 @@ describe('marks', () => {
     expect(replay(ietf, { expiresInMs: -1 })['Idempotency-Expires']).toBe('0')
   })
 
-  it('of an answer that is not kept make no promise', () => {
-    const echo = { 'Idempotency-Key': KEY }
+  it('of an answer that is not kept say so and make no promise', () => {
+    const unkept = { 'Idempotency-Key': KEY, 'Idempotency-Stored': 'false' }
 
-    expect(fresh(ietf, { fate: 'forgotten', status: 400 })).toEqual(echo)
-    expect(fresh(ietf, { fate: 'suspended', status: 500 })).toEqual(echo)
-    expect(fresh(ietf, { fate: 'not_stored' })).toEqual({ ...echo, 'Idempotency-Stored': 'false' })
+    expect(fresh(ietf, { fate: 'forgotten', status: 400 })).toEqual(unkept)
+    expect(fresh(ietf, { fate: 'suspended', status: 500 })).toEqual(unkept)
+    expect(fresh(ietf, { fate: 'not_stored' })).toEqual(unkept)
     expect(fresh(ietf, { fate: 'unprotected' })).toEqual({
-      ...echo,
+      ...unkept,
       'Idempotency-Degraded': 'true',
     })
+  })
+
+  it.each([5, 'unknown'] as const)('of an answer kept without its body say so: %s', (bytes) => {
+    expect(fresh(ietf, { bodyBytesOmitted: bytes })).toEqual({
+      'Idempotency-Key': KEY,
+      'Idempotency-Stored': 'false',
+      'Idempotency-Expires': '86400',
+    })
+    expect(replay(ietf, { bodyBytesOmitted: bytes })).not.toHaveProperty('Idempotency-Stored')
   })
 
   it('of a failure without effect invite to retry with the same key', () => {

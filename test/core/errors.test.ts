@@ -91,6 +91,8 @@ describe('RepriseError', () => {
   it('carries the row of its code and keeps the cause', () => {
     const cause = new Error('connection reset')
     const error = new RepriseError('reprise-schema-missing', 'Table records is missing', { cause })
+    expect(error.detail).toBe('Table records is missing')
+    expect(new RepriseError('reprise-schema-missing').detail).toBeUndefined()
     const { status, retryable, hint } = ERRORS['reprise-schema-missing']
     const docsUrl = docsUrlOf('reprise-schema-missing')
 

@@ -22,7 +22,12 @@ export interface FreshAnswer {
   readonly fate: Fate
   /** For how long the answer is kept, in milliseconds; `null` when it is not. */
   readonly expiresInMs: number | null
+  /** Bytes of a body that its replay will not have, as far as known; `null` when it has them all. */
+  readonly bodyBytesOmitted: number | 'unknown' | null
 }
+
+/** Says `false` on every answer to a request with a key that the same request will not get again. */
+const STORED = 'Idempotency-Stored'
 
 /** An answer that is given again. */
 export interface ReplayedAnswer {
@@ -39,7 +44,7 @@ export interface ReplayedAnswer {
 export function freshMarks(
   dialect: Dialect,
   request: KeyedRequest,
-  { status, fate, expiresInMs }: FreshAnswer,
+  { status, fate, expiresInMs, bodyBytesOmitted }: FreshAnswer,
 ): readonly Header[] {
   const { originalRequest, originalRequestOnFirst, expires } = dialect.marks
   const isStored = fate === 'stored'
@@ -47,7 +52,7 @@ export function freshMarks(
     [dialect.header, keyText(dialect, request.key)],
     [originalRequest, originalRequestOnFirst ? request.requestId : null],
     [expires, isStored && expiresInMs !== null ? seconds(expiresInMs) : null],
-    ['Idempotency-Stored', fate === 'not_stored' ? 'false' : null],
+    [STORED, isStored && bodyBytesOmitted === null ? null : 'false'],
     ['Idempotency-Degraded', fate === 'unprotected' ? 'true' : null],
     ...(isStored && status >= 400 ? retryMark(dialect, false) : []),
     ...(fate === 'forgotten' && status >= 500 ? retryMark(dialect, true) : []),
@@ -71,13 +76,14 @@ export function replayMarks(
   ])
 }
 
-/** Headers to add to a refusal; without a usable key there is none to echo. */
+/** Headers to add to a refusal, which is never stored; without a usable key there is none to echo. */
 export function refusalMarks(
   dialect: Dialect,
   { key, retryable }: { readonly key: string | undefined; readonly retryable: boolean },
 ): readonly Header[] {
   return written([
     [dialect.header, key === undefined ? null : keyText(dialect, key)],
+    [STORED, 'false'],
     ...retryMark(dialect, retryable),
   ])
 }
@@ -89,7 +95,7 @@ function retryMark({ marks: { retry } }: Dialect, again: boolean): PossibleHeade
 }
 
 /** Bare where the key can be written bare, as most clients send it; else as a quoted string. */
-function keyText({ key: { mode } }: Dialect, key: string): string {
+export function keyText({ key: { mode } }: Pick<Dialect, 'key'>, key: string): string {
   const isBare = mode !== 'strict' && /^[!#-+\--:<-[\]-~]+$/.test(key)
   return isBare ? key : `"${key.replace(/["\\]/g, '\\$&')}"`
 }
