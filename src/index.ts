@@ -33,7 +33,7 @@ export {
   keyTimestamp,
   parseKey,
 } from './core/key.ts'
-export type { EncryptionKeys, Recover, RecoverContext, RunOptions } from './core/options.ts'
+export type { Encryption, Recover, RecoverContext, RunOptions } from './core/options.ts'
 export {
   type Effect,
   type Ending,
@@ -54,9 +54,17 @@ export {
   type HeaderPolicy,
 } from './core/response.ts'
 export { hashSecret, type OpenSecretRing, openSecretRing, type SecretRing } from './core/secret.ts'
+export { aesGcm, type EncryptionKeys } from './engine/aes-gcm.ts'
 export type { Clock, Random } from './engine/clock.ts'
-export type { EventListener, EventType, RepriseEvent } from './engine/events.ts'
+export type {
+  EventListener,
+  EventType,
+  OutcomeType,
+  RepriseEvent,
+  Skipped,
+} from './engine/events.ts'
 export type { RunRequest } from './engine/job.ts'
+export { type KeyAge, type KeyAgeOptions, keyAge } from './engine/key-age.ts'
 export type { ReplayCacheOptions } from './engine/replay-cache.ts'
 export {
   createReprise,
@@ -68,11 +76,14 @@ export {
 export type { Executed, Refused, Replayed, Running, RunResult } from './engine/result.ts'
 export type { Handler, Run } from './engine/run.ts'
 export type { OpenedResponse } from './engine/seal.ts'
-export type { Isolation, Store } from './engine/store.ts'
+export type { Stage, StageOptions } from './engine/stage.ts'
+export type { Store } from './engine/store.ts'
+export { transact } from './engine/transact.ts'
 export type {
   TransactionHandler,
   TransactionOptions,
   TransactionRun,
-} from './engine/transaction-run.ts'
+} from './engine/transaction-handler.ts'
+export type { Isolation } from './engine/transactions.ts'
 export type { WaiterLimits } from './engine/waiters.ts'
 export { type MemoryStoreOptions, memoryStore } from './stores/memory/store.ts'

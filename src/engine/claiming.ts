@@ -6,7 +6,6 @@
 
 import { RepriseError } from '../core/errors.ts'
 import { STARTED } from '../core/record.ts'
-import { pause } from './bounded.ts'
 import type { Context } from './context.ts'
 import type { Job } from './job.ts'
 import { repeat } from './persist.ts'
@@ -14,8 +13,6 @@ import type { Claim, ClaimRequest, ClaimResult, Refusal } from './store.ts'
 
 /** A claim whose replies take longer than the lease is asked for so often, then given up. */
 const LAPSES_MAX = 3
-/** First pause before a claim that failed is looked for; doubles. */
-const LOOK_MS = 100
 
 /**
  * Claims. The claim is sent again once under the same owner when it fails, so that a lost reply does
@@ -72,7 +69,7 @@ async function askTwice<Tx>(context: Context<Tx>, job: Job): Promise<ClaimResult
         // The first failure says more than the second.
       }
     }
-    context.background(disown(context, job))
+    context.background(repeat(context, job, () => disown(context, job)))
     throw error
   }
 }
@@ -96,39 +93,33 @@ async function ask<Tx>(context: Context<Tx>, job: Job): Promise<ClaimResult> {
 }
 
 function claimRequest(job: Job): ClaimRequest {
-  const { identity, fingerprint, fingerprints, owner, retentionMs, origin } = job
+  const { identity, fingerprint, fingerprints, owner, retentionMs, origin, input = null } = job
   const { leaseMs, afterCrash, marksEffect } = job.options
   return {
     ...identity,
     ...{ fingerprint, fingerprintsAccepted: fingerprints, owner, leaseMs, retentionMs, origin },
-    input: null,
-    recoveryPoint: marksEffect ? STARTED : null,
-    takesUnknown: afterCrash !== 'refuse',
+    input,
+    recoveryPoint: marksEffect || input !== null ? STARTED : null,
+    // What phases can not tell is for a person to settle.
+    takesUnknown: afterCrash !== 'refuse' && input === null,
   }
 }
 
 /**
  * A claim that failed here may have taken effect there, or may yet: without this it would block the
- * key. Looks again and again, further apart each time, for as long as the lease would hold.
+ * key. Answers whether it was found, and withdrawn.
  */
-async function disown<Tx>(context: Context<Tx>, job: Job): Promise<void> {
-  const { clock, store } = context
-  const until = clock.now() + job.options.leaseMs
-  for (let ms = LOOK_MS; clock.now() < until; ms *= 2) {
-    await pause(clock, Math.min(ms, until - clock.now()))
-    try {
-      const found = await context.call(job, () => store.find(job.identity.id))
-      if (found?.record.owner !== job.owner) continue
-      const { id, fence } = found.record
-      await context.call(job, () => withdraw(context, { id, owner: job.owner, fence }))
-      return
-    } catch {
-      // Told to the listener by `call`.
-    }
-  }
+async function disown<Tx>(context: Context<Tx>, { identity, owner }: Job): Promise<boolean> {
+  const found = await context.store.find(identity.id)
+  if (found?.record.owner !== owner) return false
+  return withdraw(context, { id: identity.id, owner, fence: found.record.fence })
 }
 
-/** What was taken over from an earlier run keeps its history; what was made here has none. */
-async function withdraw<Tx>({ store }: Pick<Context<Tx>, 'store'>, claim: Claim): Promise<boolean> {
-  return store.release(claim, claim.fence === 1 ? 'forget' : 'suspend')
+/**
+ * Gives a claim back. What was taken over from an earlier run keeps its history; what was made here
+ * has none. It is over once it was heard, also where there was nothing left to give back.
+ */
+async function withdraw<Tx>({ store }: Pick<Context<Tx>, 'store'>, claim: Claim): Promise<true> {
+  await store.release(claim, claim.fence === 1 ? 'forget' : 'suspend')
+  return true
 }

@@ -4,16 +4,24 @@
  * @module
  */
 
-import { type CapturedResponse, keptHeaders } from '../core/response.ts'
+import { callerDigest } from '../core/identity.ts'
+import type { CapturedResponse } from '../core/response.ts'
 import { storeCall } from './bounded.ts'
 import type { Clock, Random } from './clock.ts'
 import { Durations } from './durations.ts'
-import { type EventListener, type EventType, emit } from './events.ts'
+import {
+  type EventListener,
+  type EventType,
+  emit,
+  type OutcomeType,
+  type RepriseEvent,
+  type Skipped,
+} from './events.ts'
 import { Flights } from './flights.ts'
-import type { Job } from './job.ts'
+import type { Job, Trace } from './job.ts'
 import type { ReplayCache } from './replay-cache.ts'
 import type { Executed, Replayed, RunResult } from './result.ts'
-import { type OpenedResponse, omittedBytes, Sealer } from './seal.ts'
+import { keptOf, openResponse, sealResponse } from './seal.ts'
 import type { Finish, Refusal, Replay, Store } from './store.ts'
 import type { Waiters } from './waiters.ts'
 
@@ -51,9 +59,41 @@ export class Context<Tx> {
 
   /** Tells the listener. */
   emit(type: EventType, job: Job, error?: unknown): void {
-    const { id, operation } = job.identity
-    const event = { type, id, operation, elapsedMs: this.clock.now() - job.startedAt }
-    emit(this.#listener, error === undefined ? event : { ...event, error })
+    this.#tell(type, job, error === undefined ? {} : { error })
+  }
+
+  /** Tells the listener how a request ended, and what its time went on. */
+  ended(type: OutcomeType, job: Job, error?: unknown): void {
+    const { waitedMs = 0, ...trace } = job.trace
+    const elapsedMs = this.clock.now() - job.startedAt
+    const overheadMs = Math.max(0, elapsedMs - waitedMs - (trace.handlerMs ?? 0))
+    this.#tell(type, job, { ...trace, overheadMs, ...(error === undefined ? {} : { error }) })
+  }
+
+  #tell(type: EventType, { identity, startedAt }: Job, more: Partial<RepriseEvent>): void {
+    if (this.#listener === undefined) return
+    const { id, operation, caller } = identity
+    const elapsedMs = this.clock.now() - startedAt
+    emit(this.#listener, { type, id, operation, caller: callerDigest(caller), elapsedMs, ...more })
+  }
+
+  /** Does `work`, and notes on the request how long it took. */
+  async timed<T>(
+    { trace }: Job,
+    part: Exclude<keyof Trace, 'point'>,
+    work: () => Promise<T>,
+  ): Promise<T> {
+    const startedAt = this.clock.now()
+    try {
+      return await work()
+    } finally {
+      trace[part] = (trace[part] ?? 0) + this.clock.now() - startedAt
+    }
+  }
+
+  /** Tells the listener of a request that came to no run. */
+  skip(skipped: Skipped): void {
+    emit(this.#listener, { ...skipped, id: null, caller: null, elapsedMs: 0 })
   }
 
   /** One call to the store, bounded; a failure is told to the listener and thrown. */
@@ -78,20 +118,14 @@ export class Context<Tx> {
     await Promise.allSettled(this.#background)
   }
 
-  sealer({ options }: Job): Sealer {
-    const { compressBytesMin, bodyBytesMax, encryption } = options
-    return new Sealer({ compressBytesMin, bodyBytesMax, encryption, random: this.random })
-  }
-
   /** The answer as it is to be stored. */
   async finish(
-    job: Job,
+    { options, identity, retentionMs }: Job,
     response: CapturedResponse,
     rest: Pick<Finish, 'resource'>,
   ): Promise<Finish> {
-    const kept = { ...response, headers: keptHeaders(response.headers, job.options.headers) }
-    const sealed = await this.sealer(job).sealResponse(job.identity.id, kept)
-    return { response: sealed, retentionMs: job.retentionMs, ...rest }
+    const sealed = await sealResponse(options, identity.id, response)
+    return { response: sealed, retentionMs, ...rest }
   }
 
   /** The result of a run whose answer is stored; `askedAt` is when the store was asked to. */
@@ -99,7 +133,7 @@ export class Context<Tx> {
     const { retentionMs, request, origin } = job
     this.durations.observe(job.identity.operation, this.clock.now() - job.startedAt)
     this.cache?.set(request, {
-      response: asReplayed(job, response),
+      response: keptOf(job.options, response),
       requestId: origin.requestId,
       expiresAt: askedAt + retentionMs,
     })
@@ -110,7 +144,7 @@ export class Context<Tx> {
   replayOf(job: Job, { response, expiresInMs }: Executed): Replayed {
     return {
       outcome: 'replayed',
-      response: asReplayed(job, response),
+      response: keptOf(job.options, response),
       requestId: job.origin.requestId,
       expiresInMs: expiresInMs ?? 0,
     }
@@ -136,7 +170,7 @@ export class Context<Tx> {
   }
 
   async #replayed(job: Job, { response, requestId, expiresInMs }: Replay): Promise<Replayed> {
-    const opened = await this.sealer(job).openResponse(job.identity.id, response)
+    const opened = await openResponse(job.options, job.identity.id, response)
     // Counted from before the store was asked, so that the cache never outlives the record.
     const expiresAt = job.startedAt + expiresInMs
     this.cache?.set(job.request, { response: opened, requestId, expiresAt })
@@ -150,13 +184,4 @@ export interface Stored {
   readonly response: CapturedResponse
   /** When the store was asked to keep it, by the process's clock. */
   readonly askedAt: number
-}
-
-/** What the store would give back of a response. */
-function asReplayed({ options }: Job, response: CapturedResponse): OpenedResponse {
-  const headers = keptHeaders(response.headers, options.headers)
-  const { status } = response
-  const bodyBytesOmitted = omittedBytes(response, options.bodyBytesMax)
-  const body = bodyBytesOmitted === null ? response.body : new Uint8Array()
-  return { status, headers, body, bodyBytesOmitted }
 }

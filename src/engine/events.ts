@@ -5,16 +5,37 @@
  * @module
  */
 
-/** How a request ended, or what happened on the way. */
-export type EventType =
+import type { ClientErrorCode } from '../core/errors.ts'
+
+/**
+ * How a request ended: exactly one of these for each, also for those that share one run.
+ *
+ * `bypassed` and `rejected` never came to a record; all others were checked against one.
+ */
+export type OutcomeType =
   | 'executed'
   | 'resumed'
   | 'replayed'
   | 'in_progress'
   | 'mismatch'
   | 'unknown'
+  /** A phase asked for more time, or the database failed: the work is taken up again. */
+  | 'postponed'
+  /** A record was put before a person. */
+  | 'dead_letter'
   /** The handler threw, or the store could not be asked. */
   | 'failed'
+  /** Refused before the store was asked: the key is bad or missing, or the body can not be compared. */
+  | 'rejected'
+  /**
+   * Ran unprotected: without a key, or by a method that is not protected. After `failed`, where the
+   * store is down and the route lets requests through.
+   */
+  | 'bypassed'
+
+/** How a request ended, or what happened on the way. */
+export type EventType =
+  | OutcomeType
   /** A lease was taken over from a run whose outcome is unknown. */
   | 'recovering'
   /** An unfinished record, past its retention, was replaced by a fresh one. */
@@ -31,20 +52,38 @@ export type EventType =
 /** One event. */
 export interface RepriseEvent {
   readonly type: EventType
-  /** Id of the record: a digest. */
-  readonly id: string
+  /** Id of the record: a digest; `null` for requests that came to none. */
+  readonly id: string | null
   readonly operation: string
+  /** Digest of the caller, 22 characters; `null` for requests that came to no run. */
+  readonly caller: string | null
   /** Milliseconds from the start of the request to the event, by the process's clock. */
   readonly elapsedMs: number
   /** For failures: what was thrown. */
   readonly error?: unknown
+  /** For `rejected`: why. */
+  readonly code?: ClientErrorCode
+  /** For outcomes: milliseconds in the app's own handler or phases; absent when none of it ran. */
+  readonly handlerMs?: number
+  /**
+   * For outcomes: milliseconds that Reprise itself took, its store included: neither the handler's
+   * nor spent waiting for the run of another request.
+   */
+  readonly overheadMs?: number
+  /** For outcomes: the recovery point that the run has got to, if it has any. */
+  readonly point?: string | null
+}
+
+/** A request that an adapter brought to no run. */
+export interface Skipped extends Pick<RepriseEvent, 'operation' | 'code'> {
+  readonly type: 'bypassed' | 'rejected'
 }
 
 /** Receives events. What it throws is swallowed: watching never breaks a request. */
 export type EventListener = (event: RepriseEvent) => void
 
 /** Hands `event` to `listener`, whatever the listener does. */
-export function emit(listener: EventListener | undefined, event: RepriseEvent): void {
+export function emit<E>(listener: ((event: E) => void) | undefined, event: E): void {
   try {
     const answer: unknown = listener?.(event)
     if (answer instanceof Promise) answer.catch(() => {})

@@ -37,6 +37,16 @@ export interface RunRequest {
   readonly waitMs?: number
 }
 
+/** What is noted of a request on its way, for who watches. */
+export interface Trace {
+  /** Milliseconds in the app's own handler or phases. */
+  handlerMs?: number
+  /** Milliseconds spent waiting for the run of another request. */
+  waitedMs?: number
+  /** The recovery point that the run has got to. */
+  point?: string | null
+}
+
 /** A request with everything about it settled. */
 export interface Job {
   readonly identity: RecordIdentity
@@ -51,6 +61,9 @@ export interface Job {
   readonly options: ResolvedRunOptions
   /** When the request came, by the process's clock. */
   readonly startedAt: number
+  /** Sealed input, where the work is done in phases: whoever resumes it needs it. */
+  readonly input?: Uint8Array
+  readonly trace: Trace
 }
 
 /** Makes a job. */
@@ -78,5 +91,6 @@ export function createJob(
     retentionMs: options.retentionMs(caller),
     options,
     startedAt,
+    trace: {},
   }
 }

@@ -22,7 +22,7 @@ import { Lease } from './lease.ts'
 import { type Persisted, persist } from './persist.ts'
 import { type RunResult, unstored } from './result.ts'
 import { type Handler, LeaseRun } from './run.ts'
-import type { Claim, ClaimResult, Granted } from './store.ts'
+import type { Claim, Granted } from './store.ts'
 
 /** Flights of lease mode. */
 export class LeaseRuns<Tx> {
@@ -36,18 +36,17 @@ export class LeaseRuns<Tx> {
   start(job: Job, handler: Handler): Flight {
     const context = this.#context
     const claiming = takeClaim(context, job)
-    const decided = claiming.then((result) => {
-      return 'claim' in result ? undefined : context.refused(job, result)
+    const ended = claiming.then((result) => {
+      return 'claim' in result ? this.#run(job, result, handler) : context.refused(job, result)
     })
-    const ended = Promise.all([claiming, decided]).then(([result, refusal]) => {
-      return refusal ?? this.#run(job, granted(result), handler)
-    })
+    const decided = claiming.then((result) => ('claim' in result ? undefined : ended))
     return { job, decided, ended, startedAt: context.clock.now() }
   }
 
   async #run(job: Job, granted: Granted, handler: Handler): Promise<RunResult> {
-    const { claim, outcome } = granted
+    const { claim, outcome, recoveryPoint } = granted
     const context = this.#context
+    job.trace.point = recoveryPoint
     if (granted.abandoned) context.emit('abandoned', job)
     if (outcome === 'recover') context.emit('recovering', job)
     const lease = new Lease({
@@ -63,7 +62,7 @@ export class LeaseRuns<Tx> {
         lease.settle()
         return await this.#refuse(job, claim)
       }
-      const response = recovered ?? (await handler(run))
+      const response = recovered ?? (await context.timed(job, 'handlerMs', () => handler(run)))
       // From here on only the end is written, and it is fenced.
       lease.settle()
       return await this.#conclude(job, { claim, run, response, resumed: outcome === 'resume' })
@@ -95,7 +94,8 @@ export class LeaseRuns<Tx> {
     const { caller, operation, key } = job.identity
     // Until it has answered, the earlier run may have taken effect: no failure frees the key.
     run.keepOnFailure(true)
-    const found = await afterCrash({ caller, operation, key, signal: run.signal })
+    const crashed = { caller, operation, key, signal: run.signal }
+    const found = await this.#context.timed(job, 'handlerMs', async () => afterCrash(crashed))
     run.keepOnFailure(false)
     // Whoever took over meanwhile decides; and an answer that is none decides nothing.
     if (run.signal.aborted || typeof found !== 'object' || found === null) {
@@ -186,10 +186,4 @@ function verdictOnThrow(run: LeaseRun, error: unknown): Verdict {
   } catch {
     return 'suspend'
   }
-}
-
-/** Narrows the answer of a claim that was not refused. */
-function granted(result: ClaimResult): Granted {
-  if ('claim' in result) return result
-  throw new TypeError(`A refusal (${result.outcome}) was taken for a grant.`)
 }

@@ -32,23 +32,26 @@ export async function persist<Tx>(
       // Told to the listener by `call`.
     }
   }
-  context.background(repeat(context, job, write))
+  // Refused or carried out, it is over once it was heard.
+  context.background(repeat(context, job, () => write().then(() => true)))
   return 'failed'
 }
 
-/** Repeats a call to the store until it goes through, for as long as a lease. It never throws. */
+/**
+ * Repeats a call to the store until it goes through and answers `true`, further apart each time, for
+ * as long as a lease. It never throws.
+ */
 export async function repeat<Tx>(
   context: Context<Tx>,
   job: Job,
-  write: () => Promise<unknown>,
+  call: () => Promise<boolean>,
 ): Promise<void> {
   const { clock } = context
   const until = clock.now() + job.options.leaseMs
   for (let ms = RETRY_MS; clock.now() < until; ms *= 2) {
     await pause(clock, Math.min(ms, until - clock.now()))
     try {
-      await context.call(job, write)
-      return
+      if (await context.call(job, call)) return
     } catch {
       // Told to the listener by `call`.
     }

@@ -6,6 +6,7 @@
 
 import { RepriseError } from '../core/errors.ts'
 import {
+  invalid,
   type ResolvedRunOptions,
   type RunOptions,
   resolveRunOptions,
@@ -14,7 +15,7 @@ import {
 import { within } from './bounded.ts'
 import { type Clock, type Random, systemClock, systemRandom } from './clock.ts'
 import { Context } from './context.ts'
-import type { EventListener } from './events.ts'
+import type { EventListener, Skipped } from './events.ts'
 import { createJob, type Job, type RunRequest } from './job.ts'
 import { LeaseRuns } from './lease-run.ts'
 import { ReplayCache, type ReplayCacheOptions } from './replay-cache.ts'
@@ -22,11 +23,7 @@ import type { RunResult } from './result.ts'
 import type { Handler } from './run.ts'
 import { settle } from './settle.ts'
 import type { Store } from './store.ts'
-import {
-  type TransactionHandler,
-  type TransactionOptions,
-  TransactionRuns,
-} from './transaction-run.ts'
+import type { TransactionHandler, TransactionOptions } from './transaction-handler.ts'
 import { type WaiterLimits, Waiters } from './waiters.ts'
 
 /** Settings of {@link createReprise}; those of {@link RunOptions} are the defaults of every run. */
@@ -77,6 +74,8 @@ export interface LeaseReprise {
    * @throws RepriseError when the store can not be asked; whatever the handler throws
    */
   run(request: RunRequest, handler: Handler): Promise<RunResult>
+  /** For adapters: tells the listener of a request that was not brought to a run. */
+  skip(skipped: Skipped): void
   /**
    * Stops taking requests, waits for those that run, then closes the store. What is still running
    * after `graceMs` milliseconds (10000 by default) is left to its lease.
@@ -146,6 +145,23 @@ function replayCache(clock: Clock, options: ReplayCacheOptions | false): ReplayC
   return new ReplayCache(clock, { bytesMax, ageMsMax })
 }
 
+/** What other ways to run a request are built on. */
+export interface EngineParts<Tx> {
+  readonly context: Context<Tx>
+  /** The options in force, as they were given. */
+  readonly given: RunOptions
+}
+
+const engines = new WeakMap<object, EngineParts<unknown>>()
+
+/** The parts of an engine, for the layers above it. */
+export function partsOf<Tx>(reprise: LeaseReprise | TransactionReprise<Tx>): EngineParts<Tx> {
+  const parts = engines.get(reprise)
+  if (parts === undefined) throw invalid('reprise was not made by createReprise()')
+  // Kept by the engine of this very object.
+  return parts as EngineParts<Tx>
+}
+
 /** How long `close` waits unless told otherwise, in milliseconds. */
 const GRACE_MS = 10_000
 
@@ -154,14 +170,13 @@ class Engine<Tx> implements LeaseReprise, TransactionReprise<Tx> {
   readonly #given: RunOptions
   readonly options: ResolvedRunOptions
   readonly #leases: LeaseRuns<Tx>
-  readonly #transactions: TransactionRuns<Tx>
 
   constructor(context: Context<Tx>, options: RunOptions) {
     this.#context = context
     this.#given = options
     this.options = resolveRunOptions(options)
     this.#leases = new LeaseRuns(context)
-    this.#transactions = new TransactionRuns(context)
+    engines.set(this, { context, given: options })
   }
 
   get hasTransactions(): boolean {
@@ -183,15 +198,15 @@ class Engine<Tx> implements LeaseReprise, TransactionReprise<Tx> {
     options: TransactionOptions<Tx> = {},
   ): Promise<RunResult> {
     const job = this.#job(request)
-    const start = () => this.#transactions.start(job, handler, options)
-    // A joined transaction is not over when this returns: nobody may share its answer yet.
-    if (options.join !== undefined) {
-      if (this.#context.isClosing) throw new RepriseError('idempotency-shutting-down')
-      const { decided, ended } = start()
-      const [, result] = await Promise.all([decided, ended])
-      return result
+    const { transactions, name } = this.#context.store
+    if (transactions === undefined) {
+      throw new RepriseError('reprise-transactions-unsupported', `The ${name} store has none`)
     }
-    return settle(this.#context, job, start)
+    return transactions.run(this.#context, job, { transactions, handler, options })
+  }
+
+  skip(skipped: Skipped): void {
+    this.#context.skip(skipped)
   }
 
   async close({ graceMs = GRACE_MS }: { readonly graceMs?: number } = {}): Promise<void> {

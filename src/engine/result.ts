@@ -42,8 +42,15 @@ export interface Refused {
   readonly outcome: 'mismatch' | 'unknown'
 }
 
+/** The work stopped half way and is taken up again: by the same request, or by the completer. */
+export interface Postponed {
+  readonly outcome: 'postponed'
+  /** When it is worth asking again, in milliseconds. */
+  readonly retryAfterMs: number
+}
+
 /** How a run ended. */
-export type RunResult = Executed | Replayed | Running | Refused
+export type RunResult = Executed | Replayed | Running | Postponed | Refused
 
 /** The result of a run whose answer is not kept. */
 export function unstored({

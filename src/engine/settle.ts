@@ -14,17 +14,28 @@ import type { Job } from './job.ts'
 import type { RunResult } from './result.ts'
 
 /** Settles `job`; `start` begins a flight of its own when none is under way. */
-export async function settle<Tx>(
+export function settle<Tx>(
   context: Context<Tx>,
   job: Job,
   start: () => Flight,
 ): Promise<RunResult> {
+  return told(context, job, async () => {
+    return fromCache(context, job) ?? decideOrWait(context, job, start)
+  })
+}
+
+/** Tells the listener how `work` ended. */
+export async function told<Tx>(
+  context: Context<Tx>,
+  job: Job,
+  work: () => Promise<RunResult>,
+): Promise<RunResult> {
   try {
-    const result = fromCache(context, job) ?? (await decideOrWait(context, job, start))
-    context.emit(result.outcome, job)
+    const result = await work()
+    context.ended(result.outcome, job)
     return result
   } catch (error) {
-    context.emit('failed', job, error)
+    context.ended('failed', job, error)
     throw error
   }
 }
@@ -56,10 +67,12 @@ async function decideOrWait<Tx>(
       }
 
       const left = () => (seat === undefined ? 0 : deadline - clock.now())
-      const result = refusal ?? (await follow(context, { job, flight, left: left() }))
+      const followed = () => follow(context, { job, flight, left: left() })
+      const result = refusal ?? (await context.timed(job, 'waitedMs', followed))
       if (result === undefined) continue
       if (result.outcome !== 'in_progress' || seat === undefined || left() <= 0) return result
-      if ((await seat.next(left())) === 'timeout') return result
+      const woken = () => seat.next(left())
+      if ((await context.timed(job, 'waitedMs', woken)) === 'timeout') return result
     }
   } finally {
     seat?.leave()

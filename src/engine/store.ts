@@ -19,6 +19,8 @@ import type {
   Resource,
   SealedResponse,
 } from '../core/record.ts'
+import type { Transactions } from './transactions.ts'
+import type { Work } from './work.ts'
 
 /** The right to work on a record. */
 export interface Claim {
@@ -179,6 +181,9 @@ export interface Store<Tx = never> {
   /** Present if and only if the app's own rows can be committed together with the record. */
   readonly transactions?: Transactions<Tx>
 
+  /** Present if and only if phases, staged jobs and dead letters are kept here too. */
+  readonly work?: Work<Tx>
+
   /**
    * Connects, checks and, where configured, migrates. Called before the first verb; repeated calls
    * cost nothing once one has succeeded.
@@ -231,61 +236,4 @@ export interface Store<Tx = never> {
 
   /** Ends what the store itself opened; connections handed in by the user stay open. */
   close(): Promise<void>
-}
-
-/** How the transaction is to be opened. */
-export interface TransactionRequest<Tx> extends RecordIdentity {
-  readonly fingerprint: string
-  readonly fingerprintsAccepted: readonly string[]
-  readonly owner: string
-  readonly takesUnknown: boolean
-  /**
-   * How long a process that froze or lost its network may keep the key occupied, in milliseconds;
-   * kept alive from this side while the handler runs.
-   */
-  readonly leaseMs: number
-  readonly origin: Origin
-  readonly isolation?: Isolation
-  /** A transaction of the user's to join: nothing is begun or committed, the user does both. */
-  readonly join?: Tx
-  /** A connection of the user's to begin and commit on, instead of one from the store's client. */
-  readonly connection?: Tx
-}
-
-/** How far a transaction is kept apart from others. */
-export type Isolation = 'read committed' | 'repeatable read' | 'serializable'
-
-/** The transaction is open and the key is the caller's until it ends. */
-export interface OpenTransaction<Tx> {
-  readonly outcome: 'execute' | 'recover'
-  /** What the handler runs its own statements on. */
-  readonly tx: Tx
-  /**
-   * Writes the finished record and commits, in one flight. Resolves only when the commit is
-   * certain; see {@link Transactions.classify} for what it throws.
-   */
-  commit(finish: Finish): Promise<void>
-  /** Undoes everything since the start, whatever state the transaction is in. Never throws. */
-  rollback(): Promise<void>
-  /** Tells the database that this side is alive; called every third of the lease. Never throws. */
-  keepAlive(): Promise<void>
-}
-
-/**
- * What an error thrown on the way to a commit means:
- * - `retry`: serialization failure or deadlock; rolled back, run it all again.
- * - `lost`: another run stored the record first; rolled back, ask again.
- * - `disconnected`: the connection broke; if it was during the commit, nobody knows, ask again.
- * - `other`: none of these.
- */
-export type TransactionFault = 'retry' | 'lost' | 'disconnected' | 'other'
-
-/** The capability to commit the app's rows and the record together. */
-export interface Transactions<Tx> {
-  /**
-   * Opens a transaction in which the key is reserved, or reports what stands in the way and leaves
-   * no transaction open. A duplicate is refused at once; it never waits on a connection.
-   */
-  begin(request: TransactionRequest<Tx>): Promise<OpenTransaction<Tx> | Refusal>
-  classify(error: unknown): TransactionFault
 }

@@ -7,93 +7,63 @@
  *        └─refused─► result       └ serialization failure, deadlock, lost race: all of it again
  * ```
  *
- * The handler may run more than once; only one of its runs commits. What it does outside `tx` is not
- * undone: that belongs in phases.
+ * The handler may run again, and one run commits. What is done outside `tx` stays: use phases for it.
  *
  * @module
  */
 
 import { isRepriseError, RepriseError } from '../core/errors.ts'
-import { judge, type VerdictOverride } from '../core/policy.ts'
-import { isFinished, type Resource } from '../core/record.ts'
-import type { CapturedResponse } from '../core/response.ts'
+import { invalid } from '../core/options.ts'
+import { judge } from '../core/policy.ts'
+import { isFinished } from '../core/record.ts'
 import { pause, within } from './bounded.ts'
 import type { Cancel } from './clock.ts'
 import type { Context } from './context.ts'
 import type { Flight } from './flights.ts'
 import type { Job } from './job.ts'
 import { type RunResult, unstored } from './result.ts'
+import { openResponse } from './seal.ts'
+import type { Finish, Refusal } from './store.ts'
+import {
+  HandlerRun,
+  type TransactionHandler,
+  type TransactionOptions,
+} from './transaction-handler.ts'
 import type {
-  Finish,
-  Isolation,
   OpenTransaction,
-  Refusal,
   TransactionFault,
   TransactionRequest,
   Transactions,
-} from './store.ts'
-
-/** What a handler in transaction mode is given. */
-export interface TransactionRun<Tx> {
-  /** The transaction: what is done on it takes effect if and only if the answer is stored. */
-  readonly tx: Tx
-  /** Notes what the request makes, for look-ups later. */
-  setResource(resource: Resource): void
-  /** Has this answer stored and the transaction committed, whatever the policy says. */
-  store(): void
-  /** Rolls back and frees the key after this answer, whatever the policy says. */
-  release(): void
-}
-
-/** Does what the request asks for, on `tx`. */
-export type TransactionHandler<Tx> = (run: TransactionRun<Tx>) => Promise<CapturedResponse>
-
-/** How the transaction is opened. */
-export interface TransactionOptions<Tx> {
-  /**
-   * Isolation of the transaction.
-   *
-   * @default the database's own default
-   */
-  readonly isolation?: Isolation
-  /**
-   * A transaction of yours to join: you begin and commit it, and send the answer only after your
-   * commit. Nothing is retried; a failure is yours to roll back.
-   *
-   * @default the transaction is opened, committed and retried here
-   */
-  readonly join?: Tx
-  /**
-   * A connection of yours to begin and commit on.
-   *
-   * @default one from the store's client
-   */
-  readonly connection?: Tx
-}
+} from './transactions.ts'
 
 /** Renewals that may fail before the database gives the transaction up. */
 const BEATS_PER_LEASE = 3
 /** First pause before a transaction is run again; doubles, with jitter. */
 const RETRY_MS = 10
+/** What is let through before its end would be committed before its end. */
+const STREAMS =
+  'the answer streams, and in transaction mode it has to be whole before the commit: raise bodyBytesMax, or leave transaction mode'
 
 /** Flights of transaction mode. */
 export class TransactionRuns<Tx> {
   readonly #context: Context<Tx>
+  readonly #transactions: Transactions<Tx>
 
-  constructor(context: Context<Tx>) {
+  constructor(context: Context<Tx>, transactions: Transactions<Tx>) {
     this.#context = context
+    this.#transactions = transactions
   }
 
   /** Begins a flight: reserves the key, and runs the handler if nothing stands in the way. */
   start(job: Job, handler: TransactionHandler<Tx>, options: TransactionOptions<Tx>): Flight {
     const context = this.#context
     const beginning = this.#begin(job, options)
-    const decided = beginning.then((start) => {
-      return isOpen(start) ? undefined : context.refused(job, start)
+    const ended = beginning.then((first) => {
+      return isOpen(first)
+        ? this.#transact(job, { first, handler, options })
+        : context.refused(job, first)
     })
-    const ended = Promise.all([beginning, decided]).then(([start, refusal]) => {
-      return refusal ?? this.#transact(job, { first: start, handler, options })
-    })
+    const decided = beginning.then((first) => (isOpen(first) ? undefined : ended))
     return { job, decided, ended, startedAt: context.clock.now() }
   }
 
@@ -138,11 +108,12 @@ export class TransactionRuns<Tx> {
     { open, handler, isJoined }: Attempting<Tx>,
   ): Promise<RunResult | Faulted> {
     const context = this.#context
-    const run = new HandlerRun(open.tx)
+    const run = new HandlerRun(open)
     const stopBeating = this.#beat(job, open)
     let isCommitting = false
     try {
-      const response = await handler(run)
+      const response = await context.timed(job, 'handlerMs', () => handler(run))
+      if (response.bodyIsStream === true) throw invalid(STREAMS)
       const undone = unstored({ response, fate: 'forgotten' })
       // Nothing on `tx` outlives a rollback, so an answer that is not stored leaves no effect.
       if ((run.override ?? judge(job.options.policy, response, 'none')) !== 'store') {
@@ -174,7 +145,7 @@ export class TransactionRuns<Tx> {
     try {
       const found = await context.call(job, () => context.store.find(id))
       if (found?.record.owner === job.owner && isFinished(found.record)) {
-        const response = await context.sealer(job).openResponse(id, found.record.response)
+        const response = await openResponse(job.options, id, found.record.response)
         const askedAt = job.startedAt
         return context.executed(job, { outcome: 'executed', response, askedAt })
       }
@@ -227,12 +198,6 @@ export class TransactionRuns<Tx> {
     cancel = clock.after(everyMs, beat)
     return () => cancel()
   }
-
-  get #transactions(): Transactions<Tx> {
-    const { transactions, name } = this.#context.store
-    if (transactions !== undefined) return transactions
-    throw new RepriseError('reprise-transactions-unsupported', `The ${name} store has none`)
-  }
 }
 
 interface Transacting<Tx> {
@@ -269,28 +234,5 @@ function transactionRequest<Tx>(job: Job, options: TransactionOptions<Tx>): Tran
     ...{ fingerprint, fingerprintsAccepted: fingerprints, owner, origin, leaseMs },
     takesUnknown: afterCrash === 'rerun',
     ...options,
-  }
-}
-
-/** The handler's side of one run. */
-class HandlerRun<Tx> implements TransactionRun<Tx> {
-  readonly tx: Tx
-  resource: Resource | null = null
-  override: VerdictOverride | undefined
-
-  constructor(tx: Tx) {
-    this.tx = tx
-  }
-
-  setResource(resource: Resource): void {
-    this.resource = resource
-  }
-
-  store(): void {
-    this.override = 'store'
-  }
-
-  release(): void {
-    this.override = 'forget'
   }
 }

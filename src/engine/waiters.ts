@@ -8,6 +8,7 @@
  * @module
  */
 
+import { within } from './bounded.ts'
 import type { Cancel, Clock } from './clock.ts'
 import type { Store, Unwatch } from './store.ts'
 
@@ -36,6 +37,14 @@ const POLL_MS_MAX = 250
 /** With signals polling only has to notice lost signals and dead owners. */
 const POLL_WATCHED_MS = 1000
 
+/** One waiter's place. Its watch goes on between looks, so that no change in between is missed. */
+export interface Seat {
+  /** Waits for at most `ms` milliseconds until the record may have changed since the last look. */
+  next(ms: number): Promise<WaitEnd>
+  /** Gives the place up; repeated calls do nothing. */
+  leave(): void
+}
+
 /** The waiters of one engine. */
 export class Waiters {
   readonly #store: Pick<Store, 'watch'>
@@ -52,83 +61,51 @@ export class Waiters {
 
   /** A place among those who wait for the record, to be left again; none where too many wait. */
   enter(id: string): Seat | undefined {
-    const size = this.#groups.get(id)?.seats.size ?? 0
-    if (size >= this.#limits.perKeyMax || this.#total >= this.#limits.totalMax) return undefined
+    const group = this.#groups.get(id) ?? new WaitGroup(this.#clock)
+    const { perKeyMax, totalMax } = this.#limits
+    if (group.size >= perKeyMax || this.#total >= totalMax) return undefined
 
-    const group = this.#groups.get(id) ?? this.#open(id)
-    const seat = new Seat({
-      clock: this.#clock,
-      begin: () => group.begin(this.#store, id),
-      leave: () => this.#leave(id, group, seat),
-    })
-    group.seats.add(seat)
+    this.#groups.set(id, group)
+    group.size++
     this.#total++
-    return seat
+    let seen = group.changes
+    let isTaken = true
+    return {
+      next: async (ms) => {
+        group.begin(this.#store, id)
+        const work = group.changed
+        if (group.changes === seen) await within(this.#clock, { ms, work, fallback: undefined })
+        const end = group.changes === seen ? 'timeout' : 'look'
+        seen = group.changes
+        return end
+      },
+      leave: () => {
+        if (!isTaken) return
+        isTaken = false
+        this.#total--
+        if (--group.size > 0) return
+        this.#groups.delete(id)
+        group.close()
+      },
+    }
   }
 
   /** Wakes everybody who waits, so that they look again. */
   wakeAll(): void {
     for (const group of this.#groups.values()) group.wake()
   }
-
-  #open(id: string): WaitGroup {
-    const group = new WaitGroup(this.#clock)
-    this.#groups.set(id, group)
-    return group
-  }
-
-  #leave(id: string, group: WaitGroup, seat: Seat): void {
-    if (!group.seats.delete(seat)) return
-    this.#total--
-    if (group.seats.size > 0) return
-    this.#groups.delete(id)
-    group.close()
-  }
-}
-
-/** One waiter's place. Keeps its watch between looks, so that no change in between is missed. */
-export class Seat {
-  readonly #clock: Clock
-  readonly #begin: () => void
-  /** Gives the place up; repeated calls do nothing. */
-  readonly leave: () => void
-  #hasChanged = false
-  #look: (() => void) | undefined
-
-  constructor(group: { clock: Clock; begin: () => void; leave: () => void }) {
-    this.#clock = group.clock
-    this.#begin = group.begin
-    this.leave = group.leave
-  }
-
-  /** Waits for at most `ms` milliseconds until the record may have changed since the last look. */
-  async next(ms: number): Promise<WaitEnd> {
-    this.#begin()
-    if (!this.#hasChanged) {
-      let cancel: Cancel | undefined
-      const end = await new Promise<WaitEnd>((resolve) => {
-        this.#look = () => resolve('look')
-        cancel = this.#clock.after(ms, () => resolve('timeout'))
-      })
-      cancel?.()
-      this.#look = undefined
-      if (end === 'timeout') return end
-    }
-    this.#hasChanged = false
-    return 'look'
-  }
-
-  /** Says that the record may have changed. */
-  wake(): void {
-    this.#hasChanged = true
-    this.#look?.()
-  }
 }
 
 /** All who wait for one record. */
 class WaitGroup {
-  readonly seats = new Set<Seat>()
+  /** How many wait. */
+  size = 0
+  /** How often the record may have changed. */
+  changes = 0
   readonly #clock: Clock
+  #announce: (() => void) | undefined
+  /** Resolves at the next change. */
+  changed: Promise<void> = this.#next()
   #unwatch: Unwatch | undefined
   #cancelPoll: Cancel | undefined
   #polls = 0
@@ -145,8 +122,23 @@ class WaitGroup {
     void this.#watch(store, id)
   }
 
+  /** Says that the record may have changed. */
   wake(): void {
-    for (const seat of this.seats) seat.wake()
+    this.changes++
+    this.#announce?.()
+    this.changed = this.#next()
+  }
+
+  close(): void {
+    this.#isClosed = true
+    this.#cancelPoll?.()
+    this.#unwatch?.()
+  }
+
+  #next(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#announce = resolve
+    })
   }
 
   /** Asks the store for its signals; without them polling is all there is. */
@@ -161,12 +153,6 @@ class WaitGroup {
     } catch {
       // The store can not signal just now; polling goes on.
     }
-  }
-
-  close(): void {
-    this.#isClosed = true
-    this.#cancelPoll?.()
-    this.#unwatch?.()
   }
 
   #poll(): void {

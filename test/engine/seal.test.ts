@@ -1,20 +1,26 @@
 import { randomBytes } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
-import { systemRandom } from '../../src/engine/clock.ts'
-import { Sealer, type SealOptions } from '../../src/engine/seal.ts'
+import type { SealedResponse } from '../../src/core/record.ts'
+import type { CapturedResponse } from '../../src/core/response.ts'
+import { aesGcm, type EncryptionKeys } from '../../src/engine/aes-gcm.ts'
+import { openResponse, type SealOptions, sealResponse } from '../../src/engine/seal.ts'
 import { response } from './world.ts'
 
 const [older, newer] = [randomBytes(32), randomBytes(32)]
 
-function sealer(options: Partial<SealOptions> = {}): Sealer {
-  return new Sealer({
-    ...{ compressBytesMin: 1024, bodyBytesMax: 1_000_000, random: systemRandom },
-    ...{ encryption: undefined, ...options },
-  })
+function sealer(given: Partial<SealOptions> = {}) {
+  const options: SealOptions = {
+    ...{ compressBytesMin: 1024, bodyBytesMax: 1_000_000, headers: {} },
+    ...{ encryption: undefined, ...given },
+  }
+  return {
+    seal: (id: string, plain: CapturedResponse) => sealResponse(options, id, plain),
+    open: (id: string, sealed: SealedResponse) => openResponse(options, id, sealed),
+  }
 }
 
 const encrypting = (current: string, keys: Record<string, Uint8Array>) =>
-  sealer({ encryption: { current, keys } })
+  sealer({ encryption: aesGcm({ current, keys }) })
 
 /** Spoils what was sealed for `id` with status 201: says what to open, and as what. */
 type Spoil = (sealed: Uint8Array) => [id: string, status: number, sealed: Uint8Array]
@@ -25,7 +31,7 @@ describe('a sealed response', () => {
   it.each([0, 1, 1023, 1024, 100_000])('opens to the same %i bytes', async (length) => {
     const first = { status: 207, headers: [['X', 'é "'] as const], body: bytes(length) }
     for (const seals of [sealer(), encrypting('a', { a: older })]) {
-      const opened = await seals.openResponse('id', await seals.sealResponse('id', first))
+      const opened = await seals.open('id', await seals.seal('id', first))
 
       expect(opened).toMatchObject({ status: 207, headers: first.headers, bodyBytesOmitted: null })
       expect(Buffer.compare(opened.body, first.body)).toBe(0)
@@ -36,16 +42,16 @@ describe('a sealed response', () => {
     const plain = { ...response(), body: Buffer.alloc(5000, 'a') }
     const noise = { ...response(), body: randomBytes(5000) }
 
-    expect((await sealer().sealResponse('id', plain)).sealed.byteLength).toBeLessThan(200)
-    expect((await sealer().sealResponse('id', noise)).sealed.byteLength).toBeLessThan(5100)
+    expect((await sealer().seal('id', plain)).sealed.byteLength).toBeLessThan(200)
+    expect((await sealer().seal('id', noise)).sealed.byteLength).toBeLessThan(5100)
     const never = sealer({ compressBytesMin: false })
-    expect((await never.sealResponse('id', plain)).sealed.byteLength).toBeGreaterThan(5000)
+    expect((await never.seal('id', plain)).sealed.byteLength).toBeGreaterThan(5000)
   })
 
   it('leaves out a body over the limit and says how large it was', async () => {
     const small = sealer({ bodyBytesMax: 5 })
 
-    const opened = await small.openResponse('id', await small.sealResponse('id', response()))
+    const opened = await small.open('id', await small.seal('id', response()))
 
     expect(opened).toMatchObject({ status: 201, bodyBytesOmitted: 13 })
     expect(opened.body.byteLength).toBe(0)
@@ -55,8 +61,8 @@ describe('a sealed response', () => {
     const seals = encrypting('a', { a: older })
 
     const [one, two] = await Promise.all([
-      seals.sealResponse('id', response(200, 'secret token')),
-      seals.sealResponse('id', response(200, 'secret token')),
+      seals.seal('id', response(200, 'secret token')),
+      seals.seal('id', response(200, 'secret token')),
     ])
 
     expect(Buffer.from(one.sealed).includes('secret')).toBe(false)
@@ -64,26 +70,32 @@ describe('a sealed response', () => {
   })
 
   it('opens under an older key of the ring after a rotation', async () => {
-    const sealed = await encrypting('a', { a: older }).sealResponse('id', response())
+    const sealed = await encrypting('a', { a: older }).seal('id', response())
 
-    const opened = await encrypting('b', { a: older, b: newer }).openResponse('id', sealed)
+    const opened = await encrypting('b', { a: older, b: newer }).open('id', sealed)
 
     expect(opened.status).toBe(201)
   })
 
   it('opens in clear after encryption was turned on', async () => {
-    const sealed = await sealer().sealResponse('id', response())
+    const sealed = await sealer().seal('id', response())
 
-    expect((await encrypting('a', { a: older }).openResponse('id', sealed)).status).toBe(201)
+    expect((await encrypting('a', { a: older }).open('id', sealed)).status).toBe(201)
   })
 
   it('names the key that is missing', async () => {
-    const sealed = await encrypting('a', { a: older }).sealResponse('id', response())
+    const sealed = await encrypting('a', { a: older }).seal('id', response())
 
-    const opening = encrypting('b', { b: newer }).openResponse('id', sealed)
+    const opening = encrypting('b', { b: newer }).open('id', sealed)
 
     await expect(opening).rejects.toMatchObject({ code: 'reprise-seal-broken' })
     await expect(opening).rejects.toThrow('"a"')
+  })
+
+  it('says that a key is missing where none is given', async () => {
+    const sealed = await encrypting('a', { a: older }).seal('id', response())
+
+    await expect(sealer().open('id', sealed)).rejects.toMatchObject({ code: 'reprise-seal-broken' })
   })
 
   it.each<[string, Spoil]>([
@@ -93,17 +105,28 @@ describe('a sealed response', () => {
     ['cut short', (sealed) => ['id', 201, sealed.subarray(0, sealed.length - 1)]],
   ])('does not open once it was %s', async (_, spoil) => {
     const seals = encrypting('a', { a: older })
-    const { sealed } = await seals.sealResponse('id', response())
+    const { sealed } = await seals.seal('id', response())
     const [id, status, spoiled] = spoil(sealed)
 
-    const opening = seals.openResponse(id, { status, sealed: spoiled })
+    const opening = seals.open(id, { status, sealed: spoiled })
 
     await expect(opening).rejects.toMatchObject({ code: 'reprise-seal-broken' })
   })
 
   it('of a format from the future is refused', async () => {
-    const opening = sealer().openResponse('id', { status: 200, sealed: Uint8Array.of(9, 0) })
+    const opening = sealer().open('id', { status: 200, sealed: Uint8Array.of(9, 0) })
 
     await expect(opening).rejects.toMatchObject({ code: 'reprise-seal-broken' })
+  })
+})
+
+describe('a ring of keys', () => {
+  it.each<[string, EncryptionKeys]>([
+    ['has not its current key', { current: 'a', keys: {} }],
+    ['has not its current key but inherits it', { current: 'toString', keys: { a: older } }],
+    ['has a key of 16 bytes', { current: 'a', keys: { a: new Uint8Array(16) } }],
+    ['has a key without a name', { current: '', keys: { '': older } }],
+  ])('is refused where it %s', (_, ring) => {
+    expect(() => aesGcm(ring)).toThrow(expect.objectContaining({ code: 'reprise-options-invalid' }))
   })
 })

@@ -20,6 +20,19 @@ describe('a run in a transaction', () => {
     expect(transactions.open).toBe(0)
   })
 
+  it('rolls back an answer that streams: it would be committed before its end', async () => {
+    const { reprise, transactions } = createTransactionWorld()
+
+    const streaming = reprise.runInTransaction(REQUEST, async ({ tx }) => {
+      tx.push('row')
+      return { ...response(200), bodyIsStream: true }
+    })
+
+    await expect(streaming).rejects.toThrow(/the answer streams/)
+    expect(transactions.ends).toEqual(['rollback'])
+    expect(transactions.rows).toEqual([])
+  })
+
   it('obeys the handler over the policy', async () => {
     const { reprise, transactions } = createTransactionWorld()
     const freed = await reprise.runInTransaction(REQUEST, async (run) => {

@@ -1,14 +1,13 @@
 import { decide } from '../../src/core/decide.ts'
 import { createReprise, type Reprise, type RepriseOptions } from '../../src/engine/reprise.ts'
+import type { Finish, Refusal, Store } from '../../src/engine/store.ts'
+import { type Transact, transact } from '../../src/engine/transact.ts'
 import type {
-  Finish,
   OpenTransaction,
-  Refusal,
-  Store,
   TransactionFault,
   TransactionRequest,
   Transactions,
-} from '../../src/engine/store.ts'
+} from '../../src/engine/transactions.ts'
 import { refused } from '../../src/stores/answer.ts'
 import { createWorld, type World } from './world.ts'
 
@@ -29,6 +28,7 @@ class Broken extends Error {
 
 /** Transactions over a memory store: locks in a map, rows in an array. */
 export class FakeTransactions implements Transactions<Rows> {
+  readonly run: Transact = transact
   /** What was committed. */
   readonly rows: Rows = []
   readonly ends: ('commit' | 'rollback')[] = []

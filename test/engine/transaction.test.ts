@@ -1,13 +1,12 @@
 import { describe, expect, it } from 'vitest'
 import { createReprise, type Reprise } from '../../src/engine/reprise.ts'
+import type { Finish, Refusal, Store } from '../../src/engine/store.ts'
+import { transact } from '../../src/engine/transact.ts'
 import type {
-  Finish,
   OpenTransaction,
-  Refusal,
-  Store,
   TransactionFault,
   TransactionRequest,
-} from '../../src/engine/store.ts'
+} from '../../src/engine/transactions.ts'
 import { memoryStore } from '../../src/stores/memory/store.ts'
 import { FakeClock } from '../../src/testing/fake-clock.ts'
 import { REQUEST, response, turn } from './world.ts'
@@ -26,6 +25,7 @@ function scripted(steps: Step[]) {
   const late: (() => void)[] = []
   const store: Store<Tx> = Object.assign(memoryStore({ clock }) as Store<Tx>, {
     transactions: {
+      run: transact,
       async begin(_: TransactionRequest<Tx>): Promise<OpenTransaction<Tx> | Refusal> {
         const step = steps.shift() ?? 'commit'
         if (step === 'down') throw new Error('down')
@@ -177,6 +177,16 @@ describe('a run in the transaction of the user', () => {
     await reprise.runInTransaction(REQUEST, handler, { join })
 
     expect(log).toEqual(['begin', 'commit', 'begin', 'commit'])
+  })
+
+  it('is told of like any other, once', async () => {
+    const { reprise, events } = scripted(['commit', { outcome: 'mismatch' }, 'retry'])
+
+    await reprise.runInTransaction(REQUEST, handler, { join })
+    await reprise.runInTransaction(REQUEST, handler, { join })
+    await reprise.runInTransaction(REQUEST, handler, { join }).catch(() => {})
+
+    expect(events).toEqual(['executed', 'mismatch', 'failed'])
   })
 
   it('is never run again', async () => {

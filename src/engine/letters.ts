@@ -1,0 +1,113 @@
+/**
+ * The port for dead letters: records that only a person can settle, and what was tried on them.
+ *
+ * @module
+ */
+
+import type { Origin, RecordIdentity } from '../core/record.ts'
+import type { Claim, Finish } from './store.ts'
+import type { Actor, TakenRecord, TakeRequest } from './work.ts'
+
+/**
+ * Why a record needs a person:
+ * - `outcome_unknown`: nobody can say whether it took effect, and it must not be repeated.
+ * - `attempts_exhausted`: it was tried as often as it may be.
+ * - `graph_changed`: the recovery point, or the version that wrote it, is not known here.
+ * - `abandoned`: nobody finished it within its retention.
+ */
+export type BurialCause = 'outcome_unknown' | 'attempts_exhausted' | 'graph_changed' | 'abandoned'
+
+/** What is put before a person. */
+export interface Burial {
+  readonly cause: BurialCause
+  /** What went wrong last, in words. */
+  readonly error: string | null
+  /** How long the record is kept for its settlement, in milliseconds. */
+  readonly retentionMs: number
+}
+
+/** Dead letters. */
+export interface LetterStore {
+  /** Puts the record before a person. `false`, writing nothing, if the claim was lost. */
+  bury(claim: Claim, burial: Burial): Promise<boolean>
+  /** Puts records before a person whose outcome is unknown and that nobody took up in time. */
+  buryUnknown(burial: UnknownBurial): Promise<number>
+  /** Takes one unfinished record past its retention. */
+  takeAbandoned(request: TakeRequest): Promise<TakenRecord | undefined>
+  find(letter: string): Promise<DeadLetter | undefined>
+  list(query: LetterQuery): Promise<readonly DeadLetter[]>
+  /**
+   * Settles a letter, once: later claims of the record get what was decided. `false`, writing
+   * nothing, if it is settled already.
+   */
+  resolve(letter: string, settlement: Settlement): Promise<boolean>
+}
+
+/** Which records of unknown outcome are put before a person. */
+export interface UnknownBurial {
+  readonly limit: number
+  /** How long a client is left to take it up, where the route lets it, in milliseconds. */
+  readonly graceMs: number
+  /** How long the record is kept for its settlement, in milliseconds. */
+  readonly retentionMs: number
+}
+
+/** Which letters to list, newest first. */
+export interface LetterQuery {
+  readonly limit: number
+  /** Letters older than this one. */
+  readonly before?: string
+  /** Only those that are settled, or only those that are not. */
+  readonly settled?: boolean
+}
+
+/** How a person settles a letter. */
+export interface Settlement {
+  readonly way: 'happened' | 'resume' | 'give_up'
+  /** The answer that later requests get; `null` to resume. */
+  readonly finish: Finish | null
+  /** How long the record is kept from now, in milliseconds. */
+  readonly retentionMs: number
+  readonly author: string
+  readonly note: string
+}
+
+/** One entry of the history of a record. */
+export interface HistoryEntry {
+  readonly fence: number
+  readonly point: string
+  readonly actor: Actor
+  /** `null` while a foreign call is under way, or was when the process died. */
+  readonly ending: 'advanced' | 'responded' | 'threw' | 'retry_later' | 'settled' | null
+  readonly reached: string | null
+  readonly callKey: string | null
+  readonly error: string | null
+  /** Milliseconds since 1970, by the database's clock. */
+  readonly beganAt: number
+  readonly endedAt: number | null
+}
+
+/** A record that only a person can settle. */
+export interface DeadLetter extends RecordIdentity {
+  readonly letter: string
+  readonly cause: BurialCause
+  /** Where it stopped; `null` for a plain handler. */
+  readonly point: string | null
+  readonly error: string | null
+  readonly fence: number
+  readonly tries: number
+  readonly input: Uint8Array | null
+  readonly state: Uint8Array | null
+  readonly origin: Origin
+  readonly history: readonly HistoryEntry[]
+  /** Milliseconds since 1970, by the database's clock; this and the ones below. */
+  readonly createdAt: number
+  readonly buriedAt: number
+  readonly settledAt: number | null
+  /** `withdrawn`: a later request took it up, as its route says, and nobody need look. */
+  readonly settlement: {
+    readonly way: Settlement['way'] | 'withdrawn'
+    readonly author: string
+    readonly note: string
+  } | null
+}

@@ -1,0 +1,46 @@
+/**
+ * The way into transaction mode. It comes with the stores that have transactions and not with the
+ * engine, so that apps on other stores do not carry it.
+ *
+ * @module
+ */
+
+import { RepriseError } from '../core/errors.ts'
+import type { Context } from './context.ts'
+import type { Job } from './job.ts'
+import type { RunResult } from './result.ts'
+import { settle, told } from './settle.ts'
+import { type TransactionHandler, type TransactionOptions } from './transaction-handler.ts'
+import { TransactionRuns } from './transaction-run.ts'
+import type { Transactions } from './transactions.ts'
+
+/** What is to be run in a transaction, and in whose. */
+export interface TransactionTask<Tx> {
+  readonly transactions: Transactions<Tx>
+  readonly handler: TransactionHandler<Tx>
+  readonly options: TransactionOptions<Tx>
+}
+
+/** Runs a request in a transaction; see {@link transact}. */
+export type Transact = <Tx>(
+  context: Context<Tx>,
+  job: Job,
+  task: TransactionTask<Tx>,
+) => Promise<RunResult>
+
+/** Runs a request in a transaction. A store with transactions names it as their `run`. */
+export async function transact<Tx>(
+  context: Context<Tx>,
+  job: Job,
+  { transactions, handler, options }: TransactionTask<Tx>,
+): Promise<RunResult> {
+  const start = () => new TransactionRuns(context, transactions).start(job, handler, options)
+  if (options.join === undefined) return settle(context, job, start)
+  // A joined transaction is not over when this returns: nobody may share its answer yet.
+  return told(context, job, async () => {
+    if (context.isClosing) throw new RepriseError('idempotency-shutting-down')
+    const { decided, ended } = start()
+    const [, result] = await Promise.all([decided, ended])
+    return result
+  })
+}

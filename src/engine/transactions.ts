@@ -1,0 +1,72 @@
+/**
+ * The capability of a store to commit the app's rows and the record together.
+ *
+ * @module
+ */
+
+import type { Origin, RecordIdentity } from '../core/record.ts'
+import type { Finish, Refusal } from './store.ts'
+import type { Transact } from './transact.ts'
+import type { NewJob } from './work.ts'
+
+/** How the transaction is to be opened. */
+export interface TransactionRequest<Tx> extends RecordIdentity {
+  readonly fingerprint: string
+  readonly fingerprintsAccepted: readonly string[]
+  readonly owner: string
+  readonly takesUnknown: boolean
+  /**
+   * How long a process that froze or lost its network may keep the key occupied, in milliseconds;
+   * kept alive from this side while the handler runs.
+   */
+  readonly leaseMs: number
+  readonly origin: Origin
+  readonly isolation?: Isolation
+  /** A transaction of the user's to join: nothing is begun or committed, the user does both. */
+  readonly join?: Tx
+  /** A connection of the user's to begin and commit on, instead of one from the store's client. */
+  readonly connection?: Tx
+}
+
+/** How far a transaction is kept apart from others. */
+export type Isolation = 'read committed' | 'repeatable read' | 'serializable'
+
+/** The transaction is open and the key is the caller's until it ends. */
+export interface OpenTransaction<Tx> {
+  readonly outcome: 'execute' | 'recover'
+  /** What the handler runs its own statements on. */
+  readonly tx: Tx
+  /**
+   * Writes the finished record and commits, in one flight. Resolves only when the commit is
+   * certain; see {@link Transactions.classify} for what it throws.
+   */
+  commit(finish: Finish): Promise<void>
+  /** Stages a job in the transaction; gives its id. Absent where the store keeps no jobs. */
+  stage?(job: NewJob): Promise<string>
+  /** Undoes everything since the start, whatever state the transaction is in. Never throws. */
+  rollback(): Promise<void>
+  /** Tells the database that this side is alive; called every third of the lease. Never throws. */
+  keepAlive(): Promise<void>
+}
+
+/**
+ * What an error thrown on the way to a commit means:
+ * - `retry`: serialization failure or deadlock; rolled back, run it all again.
+ * - `lost`: another run stored the record first; rolled back, ask again.
+ * - `disconnected`: the connection broke; if it was during the commit, nobody knows, ask again.
+ * - `other`: none of these.
+ */
+export type TransactionFault = 'retry' | 'lost' | 'disconnected' | 'other'
+
+/** The capability to commit the app's rows and the record together. */
+export interface Transactions<Tx> {
+  /**
+   * Opens a transaction in which the key is reserved, or reports what stands in the way and leaves
+   * no transaction open. A duplicate is refused at once; it never waits on a connection. A run that
+   * stopped at `started` did nothing: it executes. Further on nobody can say what took effect.
+   */
+  begin(request: TransactionRequest<Tx>): Promise<OpenTransaction<Tx> | Refusal>
+  classify(error: unknown): TransactionFault
+  /** Always `transact` of `engine/transact.ts`: brought by the stores that can use it. */
+  readonly run: Transact
+}
