@@ -10,6 +10,7 @@ import { bodyChecks } from './adapter/bodies.ts'
 import { captureChecks } from './adapter/capture.ts'
 import { conflictChecks } from './adapter/conflict.ts'
 import { disconnectChecks } from './adapter/disconnect.ts'
+import { eventChecks } from './adapter/events.ts'
 import { faultChecks } from './adapter/faults.ts'
 import type { AdapterCheck } from './adapter/harness.ts'
 import { keyChecks } from './adapter/keys.ts'
@@ -49,4 +50,5 @@ export const adapterContract: readonly AdapterCheck[] = [
   ...disconnectChecks,
   ...transactionChecks,
   ...misuseChecks,
+  ...eventChecks,
 ]

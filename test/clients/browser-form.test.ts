@@ -1,32 +1,13 @@
-import { existsSync } from 'node:fs'
 import express, { type Request, type Response } from 'express'
-import { type Browser, chromium, type Page } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import type { Page } from 'playwright-core'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { idempotent } from '../../src/adapters/express.ts'
 import { idempotencyField } from '../../src/adapters/form-field.ts'
 import { createReprise } from '../../src/engine/reprise.ts'
 import { memoryStore } from '../../src/stores/memory/store.ts'
 import { serve } from '../behaviour/api.ts'
 import { Gate } from '../behaviour/gate.ts'
-import { notRun } from '../support/not-run.ts'
-
-/** Where Debian, Alpine and Fedora put it. */
-const EXECUTABLE = [
-  process.env['CHROMIUM'] ?? '',
-  '/usr/bin/chromium',
-  '/usr/bin/chromium-browser',
-].find((path) => path !== '' && existsSync(path))
-
-const FLAGS = [
-  ...['--no-sandbox', '--disable-gpu', '--disable-background-networking'],
-  ...['--disable-component-update', '--disable-sync', '--no-first-run'],
-]
-
-const suite = {
-  suite: 'test/clients/browser-form.test.ts',
-  reason: 'Chromium is not installed; CHROMIUM may name where it is',
-  allowedInCi: true,
-}
+import { lacksChromium, useChromium } from '../support/chromium.ts'
 
 /** A shop whose order page takes as long as the test wants. */
 async function shop(where: 'before' | 'after') {
@@ -67,15 +48,13 @@ async function thanked(page: Page): Promise<void> {
   await page.getByText('Thank you').waitFor()
 }
 
-describe.skipIf(EXECUTABLE === undefined && notRun(suite))('a form in a browser', () => {
-  let browser: Browser
-  beforeAll(async () => {
-    browser = await chromium.launch({ executablePath: EXECUTABLE ?? '', args: FLAGS })
-  })
-  afterAll(() => browser?.close())
+const isLacking = lacksChromium('test/clients/browser-form.test.ts')
+
+describe.skipIf(isLacking)('a form in a browser', () => {
+  const browser = useChromium()
 
   async function open(url: string): Promise<Page> {
-    const page = await browser.newPage()
+    const page = await browser().newPage()
     onTestFinished(() => page.close())
     await page.goto(url)
     return page

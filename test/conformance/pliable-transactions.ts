@@ -5,17 +5,16 @@
  */
 
 import { type Decision, decide } from '../../src/core/decide.ts'
-import type { KeyRecord } from '../../src/core/record.ts'
+import { type KeyRecord, STARTED } from '../../src/core/record.ts'
 import { claimed, finished } from '../../src/core/transition.ts'
+import type { Finish, Refusal, Store } from '../../src/engine/store.ts'
+import { type Transact, transact } from '../../src/engine/transact.ts'
 import type {
-  Finish,
   OpenTransaction,
-  Refusal,
-  Store,
   TransactionFault,
   TransactionRequest,
   Transactions,
-} from '../../src/engine/store.ts'
+} from '../../src/engine/transactions.ts'
 import { refused } from '../../src/stores/answer.ts'
 import { FakeClock } from '../../src/testing/fake-clock.ts'
 import type { TransactionHarness } from '../../src/testing/harness.ts'
@@ -45,6 +44,8 @@ export const TRANSACTION_BREAKS = [
   'opens on an answer',
   'recovers for who does not take it',
   'never recovers',
+  'takes what had not begun for unknown',
+  'executes what got half way',
   'removes the record that it recovers at once',
   'replays an expired answer',
   'recovers an expired record',
@@ -59,9 +60,12 @@ interface Work {
   hasFailed: boolean
 }
 
+const FRESH: Decision = { kind: 'execute', fence: 1, fresh: true, abandoned: false }
+
 class LostError extends Error {}
 
 class PliableTransactions implements Transactions<Work> {
+  readonly run: Transact = transact
   effects = 0
   #connections = 10
   readonly #open = new Map<string, string>()
@@ -126,7 +130,12 @@ class PliableTransactions implements Transactions<Work> {
     const opens =
       (decision.kind === 'in_progress' && this.#is('opens beside a lease')) ||
       (decision.kind === 'replay' && this.#is('opens on an answer'))
-    return opens ? { kind: 'execute', fence: 1, fresh: true, abandoned: false } : decision
+    if (opens) return FRESH
+    if (decision.kind !== 'resume') return decision
+    const hasBegun = record?.recoveryPoint !== STARTED
+    if (!hasBegun && !this.#is('takes what had not begun for unknown')) return FRESH
+    if (hasBegun && this.#is('executes what got half way')) return FRESH
+    return takesUnknown ? { ...decision, kind: 'recover' } : { kind: 'unknown' }
   }
 
   #opened({ request, seen, outcome }: Opening): OpenTransaction<Work> {

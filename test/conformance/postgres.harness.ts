@@ -15,7 +15,7 @@ import { temporaryDatabase } from '../support/postgres.ts'
 import type { Disposable } from './describe.ts'
 
 /** What a harness is made from. */
-interface Parts<Tx> {
+export interface Parts<Tx> {
   readonly store: Store<Tx>
   readonly peer: Store<Tx>
   readonly schema: string
@@ -27,7 +27,8 @@ interface Parts<Tx> {
   end(): Promise<void>
 }
 
-type Harness<Tx> = TransactionHarness<Tx> & Disposable
+/** A harness, with its end. */
+export type Harness<Tx> = TransactionHarness<Tx> & Disposable
 
 /** How the harness is to be made. */
 export interface HarnessOptions extends PostgresStoreOptions {
@@ -102,7 +103,8 @@ async function database({
   return { ...made, url: url.href }
 }
 
-async function harnessOf<Tx>(parts: Parts<Tx>): Promise<Harness<Tx>> {
+/** Makes a harness of its parts. */
+export async function harnessOf<Tx>(parts: Parts<Tx>): Promise<Harness<Tx>> {
   const { store, peer, execute, executeIn, concurrentTransactions } = parts
   await Promise.all([store.ready(), peer.ready()])
   await execute('create table effects (id integer generated always as identity primary key)')

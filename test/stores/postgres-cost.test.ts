@@ -1,6 +1,7 @@
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { Store, TransactionRequest } from '../../src/engine/store.ts'
+import type { Store } from '../../src/engine/store.ts'
+import type { TransactionRequest } from '../../src/engine/transactions.ts'
 import type { Statement, Value } from '../../src/stores/postgres/client.ts'
 import { postgresStore } from '../../src/stores/postgres/index.ts'
 import { queries } from '../../src/stores/postgres/queries.ts'

@@ -1,7 +1,8 @@
 import pg from 'pg'
 import postgres from 'postgres'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { OpenTransaction, Store, TransactionRequest } from '../../src/engine/store.ts'
+import type { Store } from '../../src/engine/store.ts'
+import type { OpenTransaction, TransactionRequest } from '../../src/engine/transactions.ts'
 import { postgresStore } from '../../src/stores/postgres/index.ts'
 import {
   impostorOf,

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import type { OpenTransaction, Refusal } from '../../src/engine/store.ts'
+import type { Refusal } from '../../src/engine/store.ts'
+import type { OpenTransaction } from '../../src/engine/transactions.ts'
 import { sqliteStore } from '../../src/stores/sqlite/index.ts'
 import { rivalOf, sampleFinish, sampleRequest } from '../../src/testing/contract/sample.ts'
 import { type Client, clients, type Handle } from './sqlite-clients.ts'

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import type { OpenTransaction, Refusal } from '../../src/engine/store.ts'
+import type { Refusal } from '../../src/engine/store.ts'
+import type { OpenTransaction } from '../../src/engine/transactions.ts'
 import { type SqliteStoreOptions, sqliteStore } from '../../src/stores/sqlite/index.ts'
 import {
   impostorOf,

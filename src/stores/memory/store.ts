@@ -108,9 +108,12 @@ class MemoryStore implements Store {
     const page = ids.slice(0, limit)
     const records = page
       .flatMap((id) => this.#listed(id))
-      .filter((listed) => status === undefined || listed.status === status)
-      .filter(({ record }) => caller === undefined || record.caller === caller)
-      .filter(({ record }) => operation === undefined || record.operation === operation)
+      .filter(
+        (listed) =>
+          (status ?? listed.status) === listed.status &&
+          (caller ?? listed.record.caller) === listed.record.caller &&
+          (operation ?? listed.record.operation) === listed.record.operation,
+      )
     return { records, next: ids.length > limit ? (page.at(-1) ?? null) : null }
   }
 

@@ -7,7 +7,7 @@
  * @module
  */
 
-import type { Isolation } from '../../engine/store.ts'
+import type { Isolation } from '../../engine/transactions.ts'
 
 /** A statement with a name of its own, so that it can be prepared once per connection. */
 export interface Statement {
@@ -45,6 +45,8 @@ export interface Session<Tx> {
   query(call: Call): Promise<Rows>
   /** Executes a text of several statements without values. */
   script(text: string): Promise<void>
+  /** Runs `work` on a handle of its own; its failure undoes what it did there, and nothing else. */
+  nested<T>(work: (handle: Tx) => Promise<T>): Promise<T>
   /**
    * Sends the last statement and commits, and gives the rows of the statement. Rejects unless the
    * server said that it committed; the session is over either way.
@@ -73,9 +75,17 @@ export interface Client<Tx> {
   begin(opening: Opening<Tx>): Promise<Session<Tx>>
   /** Joins a transaction of the user's; `commit` and `rollback` leave it open. */
   join(tx: Tx, first: Call): Promise<Session<Tx>>
+  /**
+   * Keeps connections that break in the hands of somebody else from ending the process: an ORM on
+   * the same connections may not listen for that.
+   */
+  shelter?(): void
   /** Listens until told to stop. */
   listen(listener: Listener): Promise<() => void>
 }
+
+/** The largest timeout that PostgreSQL takes, in milliseconds. */
+export const IDLE_MS_MAX = 2_147_483_647
 
 const BOOL = 16
 const BYTEA = 17

@@ -1,44 +1,72 @@
 /**
- * What the errors of the client libraries mean.
+ * What the errors of the client libraries mean, and of the ORMs that wrap them.
  *
  * @module
  */
 
 import { RepriseError } from '../../core/errors.ts'
-import type { TransactionFault } from '../../engine/store.ts'
+import type { TransactionFault } from '../../engine/transactions.ts'
 
-/** Serialization failure and deadlock. */
-const RETRY: ReadonlySet<string> = new Set(['40001', '40P01'])
+/** Serialization failure and deadlock, and what Prisma makes of them. */
+const RETRY: ReadonlySet<string> = new Set(['40001', '40P01', 'P2034'])
 
 /**
  * What says that the connection is gone: states of PostgreSQL (the class of connection exceptions,
- * the server going down or not up yet, a session ended for idling), codes of sockets, and of
- * postgres.js.
+ * the server going down or not up yet, a session ended for idling), codes of sockets, of
+ * postgres.js, and of Prisma.
  */
 const DISCONNECTED =
-  /^(08\w{3}|57P0[1-5]|25P0[34]|ECONN\w+|EPIPE|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|ENOTFOUND|EAI_AGAIN|CONNECT\w+)$/
+  /^(08\w{3}|57P0[1-5]|25P0[34]|ECONN\w+|EPIPE|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|ENOTFOUND|EAI_AGAIN|CONNECT\w+|P10(01|02|08|17))$/
 
 /** pg gives these no code. */
 const DISCONNECTED_MESSAGE =
   /^(Connection terminated|Client has encountered a connection error|Client was closed|timeout exce|Query read timeout|PGlite is closed)/
 
 const UNIQUE_VIOLATION = '23505'
-const CAUSES_MAX = 5
+/** Raised by our own functions when the fence has moved on. */
+const LEASE_LOST = 'RP001'
+
+/** Where libraries keep the error that they wrapped. */
+const WRAPPED = ['cause', 'driverError', 'meta', 'driverAdapterError'] as const
+/** How many errors within errors are looked at. */
+const CAUSES_MAX = 10
 
 /** How often a statement is sent again after a serialization failure, before it counts as failed. */
 const ATTEMPTS_MAX = 20
 
+/** A statement of ours failed, and none of the app's. */
+export class StatementFailed extends Error {
+  constructor(cause: unknown) {
+    super('A statement of the store failed.', { cause })
+  }
+}
+
 /** What an error, or what caused it, means for a transaction on the records of `schema`. */
 export function faultOf(error: unknown, schema: string): TransactionFault {
-  let cause = error
-  for (let depth = 0; depth < CAUSES_MAX && cause instanceof Error; depth++) {
-    const code = property(cause, 'code')
+  const causes = causesOf(error)
+  const isOwn = causes.some((cause) => cause instanceof StatementFailed)
+  for (const cause of causes) {
+    const code = property(cause, 'code') || property(cause, 'originalCode')
     if (RETRY.has(code)) return 'retry'
-    if (code === UNIQUE_VIOLATION && isOurs(cause, schema)) return 'lost'
-    if (DISCONNECTED.test(code) || DISCONNECTED_MESSAGE.test(cause.message)) return 'disconnected'
-    cause = cause.cause
+    if (code === LEASE_LOST) return 'lost'
+    // The key of the records is all that a statement of ours can find taken.
+    if (code === UNIQUE_VIOLATION && (isOwn || isOurs(cause, schema))) return 'lost'
+    if (DISCONNECTED.test(code)) return 'disconnected'
+    if (DISCONNECTED_MESSAGE.test(property(cause, 'message'))) return 'disconnected'
   }
   return 'other'
+}
+
+/** The error and everything that it wraps, from the outside in. */
+function causesOf(error: unknown): readonly object[] {
+  const causes: object[] = []
+  const found: unknown[] = [error]
+  for (const cause of found) {
+    if (typeof cause !== 'object' || cause === null || causes.length === CAUSES_MAX) continue
+    causes.push(cause)
+    found.push(...WRAPPED.map((name): unknown => Reflect.get(cause, name)))
+  }
+  return causes
 }
 
 /** Whether the connection that `error` came from is gone. */
@@ -67,14 +95,14 @@ function unavailable(verb: string, cause: unknown): RepriseError {
   return new RepriseError('idempotency-store-unavailable', detail, { cause })
 }
 
-/** pg and PGlite name the parts of an error one way, postgres.js another. */
-function isOurs(error: Error, schema: string): boolean {
+/** pg and PGlite name the parts of an error one way, postgres.js another, and Prisma leaves them out. */
+function isOurs(error: object, schema: string): boolean {
   const at = property(error, 'schema') || property(error, 'schema_name')
   const constraint = property(error, 'constraint') || property(error, 'constraint_name')
   return at === schema && constraint === 'records_pkey'
 }
 
-function property(error: Error, name: string): string {
+function property(error: object, name: string): string {
   const value: unknown = Reflect.get(error, name)
   return typeof value === 'string' ? value : ''
 }

@@ -6,15 +6,22 @@
 
 import type { Store } from '../../engine/store.ts'
 import { type AnyClient, clientOf } from './clients/client-of.ts'
+import { openedBy } from './clients/opened-by.ts'
 import type { PgPool, PgPoolClient } from './clients/pg.ts'
 import type { PgliteDatabase, PgliteTransaction } from './clients/pglite.ts'
 import type { PostgresJsQueries, PostgresJsSql } from './clients/postgres-js.ts'
 import { migrate } from './migrate.ts'
-import { type PostgresStoreOptions, resolveOptions } from './options.ts'
+import {
+  type PostgresStoreOptions,
+  type PostgresTransactionOptions,
+  resolveOptions,
+} from './options.ts'
 import { PostgresStore } from './store.ts'
 
+export type { Value } from './client.ts'
 export type { AnyClient } from './clients/client-of.ts'
-export type { PostgresStoreOptions } from './options.ts'
+export type { Row, TransactionSource } from './handles/source.ts'
+export type { PostgresStoreOptions, PostgresTransactionOptions } from './options.ts'
 
 /**
  * A store in the user's PostgreSQL.
@@ -27,6 +34,10 @@ export type { PostgresStoreOptions } from './options.ts'
  * const store = postgresStore(new Pool({ connectionString, pipeline: true }))
  * ```
  */
+export function postgresStore<Tx>(
+  client: AnyClient,
+  options: PostgresTransactionOptions<Tx>,
+): Store<Tx>
 export function postgresStore<Connection extends PgPoolClient>(
   client: PgPool<Connection>,
   options?: PostgresStoreOptions,
@@ -42,9 +53,14 @@ export function postgresStore<Transaction extends PgliteTransaction>(
   client: PgliteDatabase<Transaction>,
   options?: PostgresStoreOptions,
 ): Store<Transaction>
-export function postgresStore(client: AnyClient, options?: PostgresStoreOptions): Store<unknown> {
+export function postgresStore(
+  client: AnyClient,
+  options?: PostgresStoreOptions & Partial<PostgresTransactionOptions<unknown>>,
+): Store<unknown> {
   const settings = resolveOptions(options)
-  return new PostgresStore(clientOf(client, settings.prepare), settings)
+  const driver = clientOf(client, settings.prepare)
+  const source = options?.transactions
+  return new PostgresStore(source ? openedBy(driver, source) : driver, settings, driver)
 }
 
 /**

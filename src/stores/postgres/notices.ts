@@ -13,7 +13,7 @@ import { Watchers } from '../watchers.ts'
 import type { Client, Statement } from './client.ts'
 import { pack, unpack } from './record.ts'
 
-/** How long a watcher stays registered. Longer waits go on by polling. */
+/** How long a watcher stays registered; who watches longer registers again half-way. */
 const WAIT_MS = 120_000
 
 /** Keeps a burst of waiting requests from opening one connection each. */
@@ -49,11 +49,20 @@ export class Notices {
   /** Calls `wake` when the record may have changed. Never rejects: who waits also polls. */
   async watch(id: string, wake: () => void): Promise<Unwatch> {
     const unwatch = this.#watchers.add(id, wake)
+    let cancelRenewal: Cancel = () => {}
+    const renew = () => {
+      if (this.#isClosed) return
+      cancelRenewal = this.#parts.clock.after(WAIT_MS / 2, renew)
+      this.#registered.delete(id)
+      this.#register(id).catch(() => {})
+    }
     if (this.#parts.listen && !this.#isClosed) {
+      cancelRenewal = this.#parts.clock.after(WAIT_MS / 2, renew)
       await Promise.allSettled([this.#listen(), this.#register(id)])
     }
     return () => {
       unwatch()
+      cancelRenewal()
       this.#registered.delete(id)
       if (this.#watchers.size === 0) this.#after(LINGER_MS, () => this.#rest())
     }

@@ -1,5 +1,6 @@
 import { RepriseError } from '../../core/errors.ts'
 import { type Clock, systemClock } from '../../engine/clock.ts'
+import type { TransactionSource } from './handles/source.ts'
 
 /** Settings of {@link postgresStore}. */
 export interface PostgresStoreOptions {
@@ -37,6 +38,17 @@ export interface PostgresStoreOptions {
    * @default the process's monotonic clock
    */
   readonly clock?: Clock
+}
+
+/** The same for an app whose transactions are those of an ORM. */
+export interface PostgresTransactionOptions<Tx> extends PostgresStoreOptions {
+  /**
+   * Where the transactions come from in which handlers and phases run, such as
+   * `kyselyTransactions(db)`; `tx` is what they give. It has to reach the database of the client.
+   *
+   * @default the client itself
+   */
+  readonly transactions: TransactionSource<Tx>
 }
 
 /** The options with every default in place. */

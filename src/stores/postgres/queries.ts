@@ -4,6 +4,9 @@
  * The database's clock decides: `clock_timestamp()`, read once per statement. Where it has to meet
  * an index it stands in a subselect, because a volatile function can not be looked up.
  *
+ * What is sent in transactions of the app may go through an ORM, which gives columns by name: there
+ * each has a name of its own, and a type that every library knows, which `void` is not.
+ *
  * @module
  */
 
@@ -55,8 +58,11 @@ export function queries(schema: string): Queries {
   }
 }
 
-/** Statements of the same name on two schemas can meet on one connection: the text is in the name. */
-function named(verb: string, text: string): Statement {
+/**
+ * A statement with a name. Statements of the same name on two schemas can meet on one connection: the
+ * text is in the name.
+ */
+export function named(verb: string, text: string): Statement {
   return { name: `reprise_${verb}_${digest(text)}`, text }
 }
 
@@ -166,7 +172,9 @@ const sweep = (schema: string) => `
                   order by r.expires_at
                   limit $1
                     for update skip locked))
-          returning 1)
+          returning id),
+         forgotten as
+         (delete from ${schema}.attempts where record_id in (select id from swept))
   select count(*)::integer from swept`
 
 const stats = (schema: string) => `
@@ -188,7 +196,8 @@ const look = (schema: string) => `
     from ${schema}.look($1, $2, $3) a`
 
 const beginTransaction = (schema: string) => `
-  select ${ANSWER}, current_setting('transaction_isolation'), ${TRANSACTION}
+  select ${ANSWER}, current_setting('transaction_isolation') as isolation,
+         ${TRANSACTION} as transaction
     from ${schema}.begin_transaction($1, $2, $3, $4, $5, $6, $7) a`
 
 /** Stores nothing outside the transaction that was begun, which is $14. */
@@ -205,4 +214,4 @@ const storeFinished = (schema: string) => `
             from clock
            where ${TRANSACTION} = $14
           returning id)
-  select ${schema}.notify_waiters(id) from stored`
+  select ${schema}.notify_waiters(id)::text from stored`

@@ -5,7 +5,8 @@
  */
 
 import type { RecordStatus, Resource, SealedResponse } from '../../core/record.ts'
-import type { ClaimRequest, ClaimResult, ListedRecord, Refusal } from '../../engine/store.ts'
+import type { Claim, ClaimRequest, ClaimResult, ListedRecord, Refusal } from '../../engine/store.ts'
+import type { Value } from './client.ts'
 
 /** Bytes of a random token and of a digest, which is what ids, fingerprints and owners are. */
 const PACKED_BYTES: readonly number[] = [16, 32]
@@ -30,6 +31,11 @@ export function unpack(packed: Uint8Array): string {
 /** Fingerprints as the functions of the database compare them: hex, with commas between. */
 export function packAll(fingerprints: readonly string[]): string {
   return fingerprints.map((one) => Buffer.from(pack(one)).toString('hex')).join(',')
+}
+
+/** What names a claim, in the order that every statement takes it. */
+export function holder({ id, owner, fence }: Claim): readonly Value[] {
+  return [pack(id), pack(owner), fence]
 }
 
 /** What `claim` and `begin_transaction` answer, in the order of the columns. */

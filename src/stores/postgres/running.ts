@@ -7,7 +7,8 @@
  * @module
  */
 
-import type { InProgress, Mismatch, TransactionRequest } from '../../engine/store.ts'
+import type { InProgress, Mismatch } from '../../engine/store.ts'
+import type { TransactionRequest } from '../../engine/transactions.ts'
 
 type Asking = Pick<TransactionRequest<unknown>, 'id' | 'fingerprintsAccepted'>
 

@@ -16,17 +16,20 @@ import type {
   ReleaseMode,
   Store,
   StoreStats,
-  Transactions,
   Unwatch,
 } from '../../engine/store.ts'
+import type { Transactions } from '../../engine/transactions.ts'
+import type { Work } from '../../engine/work.ts'
 import type { Client, Rows, Value } from './client.ts'
 import { attempt } from './faults.ts'
 import { checkSchema, migrate } from './migrate.ts'
 import { Notices } from './notices.ts'
 import type { PostgresSettings } from './options.ts'
 import { channelOf, type Queries, queries } from './queries.ts'
-import { pack, packAll, toClaimResult, toListedRecord, unpack } from './record.ts'
+import { holder, pack, packAll, toClaimResult, toListedRecord, unpack } from './record.ts'
 import { PostgresTransactions } from './transactions.ts'
+import { workQueries } from './work/queries.ts'
+import { PostgresWork } from './work/work.ts'
 
 /** How many records a page of a filtered list looks at, so that one page stays quick. */
 const SCANNED_MAX = 10_000
@@ -39,27 +42,33 @@ const FIRST_PAGE: Uint8Array = new Uint8Array()
 export class PostgresStore<Tx> implements Store<Tx> {
   readonly name = 'postgres'
   readonly transactions: Transactions<Tx>
-  readonly #client: Client<Tx>
+  readonly work: Work<Tx>
+  readonly #driver: Client<unknown>
   readonly #settings: PostgresSettings
   readonly #queries: Queries
   readonly #notices: Notices
   #ready: Promise<void> | undefined
 
-  constructor(client: Client<Tx>, settings: PostgresSettings) {
+  /** @param driver - sends what is no part of the app's transactions */
+  constructor(client: Client<Tx>, settings: PostgresSettings, driver: Client<unknown> = client) {
     const { schema, clock, listen } = settings
-    this.#client = client
+    this.#driver = driver
     this.#settings = settings
     this.#queries = queries(schema)
     const { wait } = this.#queries
     this.#notices = new Notices({ client, channel: channelOf(schema), wait, clock, listen })
     const wake = (id: string) => this.#notices.wake(id)
-    this.transactions = new PostgresTransactions({ client, queries: this.#queries, schema, wake })
+    const parts = { client, schema, wake, notices: this.#notices }
+    const work = workQueries(schema)
+    this.work = new PostgresWork({ ...parts, queries: work })
+    const statements = { ...this.#queries, stage: work.stage }
+    this.transactions = new PostgresTransactions({ ...parts, queries: statements })
   }
 
   ready(): Promise<void> {
     const { schema, migrate: isMigrating } = this.#settings
     const prepare = isMigrating ? migrate : checkSchema
-    this.#ready ??= prepare(this.#client, schema).catch((error: unknown) => {
+    this.#ready ??= prepare(this.#driver, schema).catch((error: unknown) => {
       this.#ready = undefined
       throw error
     })
@@ -141,12 +150,8 @@ export class PostgresStore<Tx> implements Store<Tx> {
   }
 
   #send(verb: keyof Queries, values: readonly Value[]): Promise<Rows> {
-    return attempt(verb, () => this.#client.query({ statement: this.#queries[verb], values }))
+    return attempt(verb, () => this.#driver.query({ statement: this.#queries[verb], values }))
   }
-}
-
-function holder({ id, owner, fence }: Claim): readonly Value[] {
-  return [pack(id), pack(owner), fence]
 }
 
 /** Rows are one record each, behind the last id that was looked at; an empty page has no record. */

@@ -17,30 +17,29 @@
  * @module
  */
 
+import type { Finish, Refusal } from '../../engine/store.ts'
+import { type Transact, transact } from '../../engine/transact.ts'
 import type {
-  Finish,
   OpenTransaction,
-  Refusal,
   TransactionFault,
   TransactionRequest,
   Transactions,
-} from '../../engine/store.ts'
-import type { Call, Client, Session, Value } from './client.ts'
+} from '../../engine/transactions.ts'
+import { type Call, type Client, IDLE_MS_MAX, type Session, type Value } from './client.ts'
 import { attempt, faultOf } from './faults.ts'
 import { lockNumber } from './lock.ts'
 import type { Queries } from './queries.ts'
 import { type Look, pack, packAll, toLook } from './record.ts'
 import { Running } from './running.ts'
-
-/** The largest timeout that PostgreSQL takes. */
-const IDLE_MS_MAX = 2_147_483_647
+import { ENQUEUER, stageJob } from './work/jobs.ts'
+import type { WorkQueries } from './work/queries.ts'
 
 const KEEP_ALIVE: Call = { statement: { name: '', text: 'select 1' }, values: [] }
 
 /** What {@link PostgresTransactions} works with. */
 export interface TransactionsParts<Tx> {
   readonly client: Client<Tx>
-  readonly queries: Queries
+  readonly queries: Queries & Pick<WorkQueries, 'stage'>
   readonly schema: string
   /** Wakes who waits for the record in this process. */
   wake(id: string): void
@@ -48,6 +47,7 @@ export interface TransactionsParts<Tx> {
 
 /** The capability `transactions` of the store. */
 export class PostgresTransactions<Tx> implements Transactions<Tx> {
+  readonly run: Transact = transact
   readonly #parts: TransactionsParts<Tx>
   readonly #running: Running
   /** The isolation that the database gives unless asked for another; known after the first time. */
@@ -131,6 +131,7 @@ export class PostgresTransactions<Tx> implements Transactions<Tx> {
     const { queries, wake } = this.#parts
     const forget = this.#running.open(request.id, request.fingerprint)
     let isOver = false
+    let hasStaged = false
     const end = async <T>(run: () => Promise<T>): Promise<T> => {
       isOver = true
       try {
@@ -138,6 +139,7 @@ export class PostgresTransactions<Tx> implements Transactions<Tx> {
       } finally {
         forget()
         wake(request.id)
+        if (hasStaged) wake(ENQUEUER)
       }
     }
     return {
@@ -149,6 +151,11 @@ export class PostgresTransactions<Tx> implements Transactions<Tx> {
           const stored = await session.commit({ statement: queries.storeFinished, values })
           if (stored.length === 0) throw new Error('The handler has ended the transaction itself.')
         }),
+      async stage(job) {
+        if (isOver) throw new Error('The transaction is over.')
+        hasStaged = true
+        return stageJob(queries, session, { job, recordId: request.id })
+      },
       rollback: () => end(() => session.rollback()),
       async keepAlive() {
         if (isOver || request.join !== undefined) return

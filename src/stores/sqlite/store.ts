@@ -31,9 +31,9 @@ import type {
   ReleaseMode,
   Store,
   StoreStats,
-  Transactions,
   Unwatch,
 } from '../../engine/store.ts'
+import type { Transactions } from '../../engine/transactions.ts'
 import { granted, refused } from '../answer.ts'
 import { secure } from './check.ts'
 import type { SqliteDatabase } from './client.ts'

@@ -12,13 +12,14 @@ import { decide } from '../../core/decide.ts'
 import { invalid } from '../../core/options.ts'
 import { STARTED } from '../../core/record.ts'
 import type { Grant } from '../../core/transition.ts'
+import type { Refusal } from '../../engine/store.ts'
+import { type Transact, transact } from '../../engine/transact.ts'
 import type {
   OpenTransaction,
-  Refusal,
   TransactionFault,
   TransactionRequest,
   Transactions,
-} from '../../engine/store.ts'
+} from '../../engine/transactions.ts'
 import { refused } from '../answer.ts'
 import { type Bracket, savepointOn, transactionOn } from './bracket.ts'
 import { secure } from './check.ts'
@@ -38,6 +39,7 @@ interface Hold {
 
 /** See the module's comment. */
 export class SqliteTransactions<Tx extends SqliteDatabase> implements Transactions<Tx> {
+  readonly run: Transact = transact
   readonly #database: Tx
   readonly #settings: SqliteSettings
   readonly #queries: Queries

@@ -7,7 +7,7 @@
 
 import assert from 'node:assert/strict'
 import type { AdapterCheck, Deed, ParserPlace } from './harness.ts'
-import { type Ask, assertProblem, hasParser, inWorld, type WorldSpec } from './world.ts'
+import { type Ask, assertProblem, hasParser, inWorld, patient, type WorldSpec } from './world.ts'
 
 const FORM = 'application/x-www-form-urlencoded'
 const LARGE = Buffer.alloc(3_000_000, 'Reprise ')
@@ -125,9 +125,30 @@ export const bodyChecks: readonly AdapterCheck[] = [
       const spec: WorldSpec = { parser: 'none', options: { fingerprint: { bodyBytesMax: 100 } } }
       return inWorld(harness, spec, async (world) => {
         const over: Ask = { type: 'text/plain', body: 'x'.repeat(101) }
-        assertProblem(await world.ask(over), 413, 'idempotency-body-too-large')
+        const refused = await world.ask(over)
+        assertProblem(refused, 413, 'idempotency-body-too-large')
+        assert.match(String(refused.json['detail']), /^The body has over 100 bytes\. /)
         assert.equal(world.runs, 0)
         assert.equal((await world.ask({ ...over, body: 'x'.repeat(100) })).status, 201)
+      })
+    },
+  },
+  {
+    name: 'refuses a body over the limit as soon as it is known, without waiting for the rest',
+    appliesTo: (harness) => hasParser(harness, 'none'),
+    check: (harness) => {
+      const spec: WorldSpec = { parser: 'none', options: { fingerprint: { bodyBytesMax: 100 } } }
+      return inWorld(harness, spec, async (world) => {
+        const type = 'application/octet-stream'
+        const chunked: Ask = { type, headers: [['Transfer-Encoding', 'chunked']], body: '' }
+        const long: Ask = { type, headers: [['Content-Length', '101']], body: 'x' }
+        const unended = `78\r\n${'x'.repeat(120)}\r\n`
+        for (const ask of [{ ...chunked, body: unended }, long]) {
+          const sending = world.open(ask)
+          await patient(sending.received('"idempotency-body-too-large"'), 'the refusal')
+          await sending.cut()
+        }
+        assert.equal(world.runs, 0)
       })
     },
   },
@@ -138,6 +159,7 @@ export const bodyChecks: readonly AdapterCheck[] = [
       inWorld(harness, { parser: 'none' }, async (world) => {
         const answer = await world.ask({ body: '{"amount":1,"amount":100}' })
         assertProblem(answer, 400, 'idempotency-body-invalid')
+        assert.match(String(answer.json['detail']), /^[^.]*name/)
         assert.equal(world.runs, 0)
       }),
   },

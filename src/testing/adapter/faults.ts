@@ -8,7 +8,14 @@ import assert from 'node:assert/strict'
 import type { Store } from '../../engine/store.ts'
 import { memoryStore } from '../../stores/memory/store.ts'
 import type { AdapterCheck } from './harness.ts'
-import { assertProblem, inOneWorld, inWorld, type World, type WorldSpec } from './world.ts'
+import {
+  assertProblem,
+  assertUnkept,
+  inOneWorld,
+  inWorld,
+  type World,
+  type WorldSpec,
+} from './world.ts'
 
 type Fault = 'fails' | 'hangs'
 type Verb = 'claim' | 'finish' | 'release'
@@ -78,7 +85,9 @@ export const faultChecks: readonly AdapterCheck[] = [
             assert.equal(answer.json['run'], run)
             assert.equal(answer.header('idempotency-degraded'), 'true')
             assert.equal(answer.header('idempotency-expires'), undefined)
+            assertUnkept(answer)
           }
+          assert.equal(world.events.filter(({ type }) => type === 'bypassed').length, 2)
         })
       },
     },
@@ -89,7 +98,7 @@ export const faultChecks: readonly AdapterCheck[] = [
           const answer = await world.ask()
           assert.equal(answer.status, 201)
           assert.deepEqual(answer.json, { id: 'it_1', run: 1 })
-          assert.equal(answer.header('idempotency-stored'), 'false')
+          assertUnkept(answer)
           assert.equal(answer.header('idempotency-expires'), undefined)
 
           const again = await world.ask()
@@ -106,6 +115,7 @@ export const faultChecks: readonly AdapterCheck[] = [
         const answer = await world.ask()
         assert.equal(answer.status, 400)
         assert.equal(answer.text, 'bad')
+        assertUnkept(answer)
       })
     },
   },

@@ -5,7 +5,7 @@
  */
 
 import type { HttpOptions } from '../../adapters/options.ts'
-import type { HttpRun } from '../../adapters/protect.ts'
+import type { HttpRun } from '../../adapters/watched-handler.ts'
 import type { Header } from '../../core/response.ts'
 import type { Reprise } from '../../engine/reprise.ts'
 import type { Store } from '../../engine/store.ts'

@@ -5,6 +5,7 @@
  */
 
 import assert from 'node:assert/strict'
+import { keyAge } from '../../engine/key-age.ts'
 import type { AdapterCheck } from './harness.ts'
 import { type Ask, assertProblem, inOneWorld, inWorld } from './world.ts'
 
@@ -127,7 +128,7 @@ export const keyChecks: readonly AdapterCheck[] = [
   {
     name: 'refuses a time-based key that is too old, instead of running it again',
     check: inOneWorld(
-      { options: { keyAgeMsMax: 60_000, clock: { unix: () => NOW } } },
+      { options: { keyAge: keyAge({ ageMsMax: 60_000, clock: { unix: () => NOW } }) } },
       async (world) => {
         const old = await world.ask({ key: uuidAt(NOW - 60_001) })
         assertProblem(old, 400, 'idempotency-key-expired')

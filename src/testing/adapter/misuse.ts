@@ -6,6 +6,7 @@
 
 import assert from 'node:assert/strict'
 import { isRepriseError } from '../../core/errors.ts'
+import { keyAge } from '../../engine/key-age.ts'
 import type { AdapterCheck, AdapterHarness } from './harness.ts'
 import { inOneWorld, inWorld, type World, type WorldSpec } from './world.ts'
 
@@ -32,7 +33,11 @@ const NEVER: readonly (readonly [options: NonNullable<WorldSpec['options']>, sen
     [{ transaction: true, failOpen: true }, /failOpen and transaction/],
     [{ methods: ['POST', 'get'] }, /methods names GET/],
     [{ methods: [] }, /methods is empty/],
-    [{ keyAgeMsMax: 0 }, /keyAgeMsMax must be/],
+    [
+      { keyAge: keyAge({ ageMsMax: 86_400_001 }) },
+      /ageMsMax \(86400001\) is longer than retentionMs/,
+    ],
+    [{ keyAge: keyAge({ ageMsMax: 60_001 }), retentionMs: 60_000 }, /ageMsMax \(60001\) is longer/],
     [{ preferWaitMsMax: -1 }, /preferWaitMsMax must be/],
     [{ leaseMs: 1 }, /leaseMs must be/],
   ]
@@ -60,6 +65,21 @@ export const misuseChecks: readonly AdapterCheck[] = [
     name: 'tells that a request has no caller, and does not run the handler',
     check: inOneWorld({ options: { caller: () => '' } }, (world) =>
       assertTold(world, /caller\(\) gave no caller/),
+    ),
+  },
+  {
+    name: 'tells that keys may be older than the answers of a caller are kept',
+    check: inOneWorld(
+      {
+        options: { keyAge: keyAge({ ageMsMax: 60_001 }), retentionMs: (caller) => Number(caller) },
+      },
+      async (world) => {
+        assert.equal((await world.ask({ caller: '60001' })).status, 201)
+        const answer = await world.ask({ caller: '60000' })
+        assert.ok(answer.status >= 500, `The status is ${answer.status}`)
+        assertMisuse(world.served.errors[0], /ageMsMax \(60001\) is longer than retentionMs/)
+        assert.equal(world.runs, 1)
+      },
     ),
   },
   {

@@ -8,7 +8,14 @@ import assert from 'node:assert/strict'
 import { responsePolicies } from '../../core/policy.ts'
 import type { AdapterCheck, Deed, DeedRequest } from './harness.ts'
 import type { Answer } from './raw-client.ts'
-import { assertProblem, created, inOneWorld, inWorld, type WorldSpec } from './world.ts'
+import {
+  assertProblem,
+  assertUnkept,
+  created,
+  inOneWorld,
+  inWorld,
+  type WorldSpec,
+} from './world.ts'
 
 /** Fails the first time and succeeds from then on. */
 function failingOnce(fail: (request: DeedRequest) => Promise<Deed>): Pick<WorldSpec, 'deed'> {
@@ -86,7 +93,36 @@ export const policyChecks: readonly AdapterCheck[] = [
       const answer = await world.ask()
       assert.equal(answer.header('idempotent-retry'), 'same-key')
       assert.equal(answer.header('idempotency-expires'), undefined)
+      assertUnkept(answer)
     }),
+  },
+  {
+    name: 'says of each answer that is not kept that it will not come again',
+    async check(harness) {
+      for (const status of [400, 401, 429, 500, 502]) {
+        await inWorld(harness, { deed: answering(status) }, async (world) => {
+          const answer = await world.ask()
+          assert.equal(answer.status, status)
+          assertUnkept(answer)
+        })
+      }
+    },
+  },
+  {
+    name: `says of the framework's answer to a throw that it will not come again`,
+    appliesTo: ({ rendersErrors = true }) => rendersErrors,
+    check: inOneWorld({ deed: throwing }, async (world) => assertUnkept(await world.ask())),
+  },
+  {
+    name: 'says nothing of the kind of answers that are kept, nor of their replays',
+    async check(harness) {
+      for (const status of [200, 201, 303, 402, 404]) {
+        await inWorld(harness, { deed: answering(status) }, async (world) => {
+          assert.equal((await world.ask()).header('idempotency-stored'), undefined)
+          assert.equal((await world.replay()).header('idempotency-stored'), undefined)
+        })
+      }
+    },
   },
   {
     name: 'runs again after a throw where the route says so',
@@ -124,7 +160,9 @@ export const policyChecks: readonly AdapterCheck[] = [
   {
     name: 'gives a sensitive answer once, and then tells that it is gone',
     check: inOneWorld({ options: { sensitive: true } }, async (world) => {
-      assert.equal((await world.ask()).json['run'], 1)
+      const first = await world.ask()
+      assert.equal(first.json['run'], 1)
+      assertUnkept(first)
       assertProblem(await world.ask(), 409, 'idempotency-result-gone')
       assert.equal(world.runs, 1)
     }),
@@ -179,6 +217,7 @@ export const policyChecks: readonly AdapterCheck[] = [
         const answer = await world.ask()
         assert.equal(answer.text, 'nothing done')
         assert.equal(answer.header('idempotency-expires'), undefined)
+        assertUnkept(answer)
         assert.equal((await world.ask()).json['run'], 2)
       },
     ),

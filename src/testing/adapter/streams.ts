@@ -8,7 +8,15 @@ import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import type { AdapterCheck, Deed } from './harness.ts'
 import type { Answer } from './raw-client.ts'
-import { Gate, inOneWorld, inWorld, patient, type World, type WorldSpec } from './world.ts'
+import {
+  assertUnkept,
+  Gate,
+  inOneWorld,
+  inWorld,
+  patient,
+  type World,
+  type WorldSpec,
+} from './world.ts'
 
 const BYTES_TYPE = ['Content-Type', 'application/octet-stream'] as const
 const PIECE = Buffer.alloc(100_000, 'Reprise! ')
@@ -48,12 +56,14 @@ async function letsThrough(world: World, gate: Gate): Promise<void> {
   gate.open()
   const answer = await patient(first.answer, 'the end of the stream')
   assert.equal(answer.text, 'data: one\n\ndata: two\n\n')
+  assertUnkept(answer)
   assertOmitted(await world.replay())
 }
 
 function assertOmitted(answer: Answer): void {
   assert.equal(answer.status, 200)
   assert.equal(answer.body.byteLength, 0)
+  assert.equal(answer.header('idempotency-stored'), undefined)
   assert.match(answer.header('idempotency-body-omitted') ?? '', /^(?:unknown|[1-9]\d*)$/)
 }
 
@@ -67,6 +77,7 @@ export const streamChecks: readonly AdapterCheck[] = [
         assert.equal(first.status, 200)
         assert.equal(first.body.byteLength, LARGE.byteLength)
         assert.equal(digestOf(first.body), digestOf(LARGE))
+        assertUnkept(first)
 
         const again = await world.replay()
         assertOmitted(again)

@@ -5,7 +5,8 @@
  */
 
 import assert from 'node:assert/strict'
-import type { OpenTransaction, Store, Transactions } from '../../engine/store.ts'
+import type { Store } from '../../engine/store.ts'
+import type { OpenTransaction, Transactions } from '../../engine/transactions.ts'
 import type { AdapterCheck, AdapterHarness, Deed, TransactionalStore } from './harness.ts'
 import { assertProblem, Gate, inWorld, patient, type World, type WorldSpec } from './world.ts'
 
@@ -59,6 +60,7 @@ function gatedCommit(
   const { transactions } = store
   assert.ok(transactions !== undefined)
   const gated: Transactions<unknown> = {
+    run: transactions.run,
     async begin(request) {
       const start = await transactions.begin(request)
       return 'commit' in start ? gatedOpen(start, beforeCommit) : start

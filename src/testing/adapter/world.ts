@@ -169,6 +169,12 @@ export function assertProblem(answer: Answer, status: number, code: string): voi
   assert.ok(typeof json['type'] === 'string' && json['type'].endsWith(`#${code}`))
   assert.match(answer.header('link') ?? '', new RegExp(`<[^>]+#${code}>; rel="describedby"`))
   assert.equal(answer.header('idempotent-replayed'), undefined)
+  assertUnkept(answer)
+}
+
+/** Demands that the answer says that it will not come again. */
+export function assertUnkept(answer: Answer): void {
+  assert.equal(answer.header('idempotency-stored'), 'false')
 }
 
 /** A promise that the check keeps when it pleases. */

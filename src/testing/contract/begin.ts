@@ -5,6 +5,7 @@
  */
 
 import assert from 'node:assert/strict'
+import { STARTED } from '../../core/record.ts'
 import type { TransactionCheck } from '../harness.ts'
 import {
   assertBytes,
@@ -190,6 +191,37 @@ const recordChecks: readonly TransactionCheck[] = [
 
       assert.equal((await begin(harness, rivalOf(request))).outcome, 'unknown')
       assert.deepEqual(await snapshot(harness.store, request.id), before)
+    },
+  },
+  {
+    name: 'executes where a run stopped before it had begun',
+    async check(harness) {
+      const request = sampleRequest({ recoveryPoint: STARTED, input: bytes('input') })
+      await take(harness.store, request)
+      await harness.advance(LAPSE_MS)
+      await assertEffects(harness, 1, async () => {
+        const transaction = await open(harness, rivalOf(request))
+        assert.equal(transaction.outcome, 'execute')
+        await harness.addEffect(transaction.tx)
+        await transaction.commit(sampleFinish())
+      })
+
+      assert.equal((await expectFound(harness.store, request.id)).status, 'finished')
+    },
+  },
+  {
+    name: 'reports an unknown outcome where a run got half way',
+    async check(harness) {
+      const request = sampleRequest({ recoveryPoint: STARTED })
+      const { claim } = await take(harness.store, request)
+      await harness.store.advance(claim, stepTo('half_way'))
+      await harness.advance(LAPSE_MS)
+
+      assert.equal((await begin(harness, rivalOf(request))).outcome, 'unknown')
+      const rival = rivalOf(request, { takesUnknown: true })
+      const transaction = await open(harness, rival)
+      await transaction.rollback()
+      assert.equal(transaction.outcome, 'recover')
     },
   },
   {

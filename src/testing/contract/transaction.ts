@@ -5,13 +5,12 @@
  */
 
 import assert from 'node:assert/strict'
+import type { Finish, Refusal } from '../../engine/store.ts'
 import type {
-  Finish,
   OpenTransaction,
-  Refusal,
   TransactionRequest,
   Transactions,
-} from '../../engine/store.ts'
+} from '../../engine/transactions.ts'
 import type { TransactionHarness } from '../harness.ts'
 import { sampleFinish } from './sample.ts'
 

@@ -12,8 +12,12 @@ export type Run<Tx> = (callback: (tx: Tx) => Promise<void>) => PromiseLike<unkno
 
 /** How statements are executed in such a transaction. */
 export interface ParkedWire<Tx> {
+  /** Whether a statement that is sent before the callback resolves is executed before the commit. */
+  readonly isOrdered: boolean
   send(tx: Tx, call: Call): Promise<Rows>
   script(tx: Tx, text: string): Promise<unknown>
+  /** Runs `work` so that its failure undoes what it did, and nothing else. */
+  nested<T>(tx: Tx, work: (inner: Tx) => Promise<T>): Promise<T>
   /** Makes what the user gets; it must refuse to work once `fault` gives an error. */
   guard?(tx: Tx, fault: () => Error | undefined): Tx
 }
@@ -25,10 +29,13 @@ export async function park<Tx>(
   first: Call,
 ): Promise<Session<Tx>> {
   const session = await new Promise<ParkedSession<Tx>>((resolve, reject) => {
+    let isCalled = false
     const ended = Promise.resolve(
       run(
         (tx) =>
           new Promise<void>((commit, rollback) => {
+            if (isCalled) return rollback(new Error('A transaction can not be run again.'))
+            isCalled = true
             // The library may call back before it has returned.
             queueMicrotask(() => resolve(new ParkedSession({ tx, wire, ended, commit, rollback })))
           }),
@@ -63,11 +70,12 @@ class ParkedSession<Tx> implements Session<Tx> {
 
   constructor(parts: Parts<Tx>) {
     this.#parts = parts
-    parts.ended.catch((error: Error) => {
-      // Ended though parked: the connection is gone. The callback stays parked for good, because
-      // the library would send its rollback to whatever connection comes next.
+    // Ended though parked: the connection is gone, or the user has ended it. The callback stays
+    // parked for good, because the library would send its rollback to whatever connection comes next.
+    const fail = (error: Error) => {
       if (this.#isOpen) this.#fault = error
-    })
+    }
+    parts.ended.then(() => fail(new Error('The transaction was ended from within.')), fail)
     this.handle = parts.wire.guard?.(parts.tx, () => this.#fault) ?? parts.tx
   }
 
@@ -81,10 +89,17 @@ class ParkedSession<Tx> implements Session<Tx> {
     await this.#parts.wire.script(this.#parts.tx, text)
   }
 
+  async nested<T>(work: (handle: Tx) => Promise<T>): Promise<T> {
+    if (this.#fault !== undefined) throw this.#fault
+    return this.#parts.wire.nested(this.handle, work)
+  }
+
   async commit(last: Call): Promise<Rows> {
     if (this.#fault !== undefined) throw this.#fault
     if (!this.#isOpen) throw new Error('The transaction is over.')
     const stored = this.query(last)
+    // What fails where the order is not kept is undone before anybody could commit.
+    if (!this.#parts.wire.isOrdered) await stored.catch(() => this.rollback())
     this.#isOpen = false
     this.#parts.commit()
     // If the statement fails, the commit behind it rolls back; so both have to succeed.

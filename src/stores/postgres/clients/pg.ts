@@ -49,6 +49,7 @@ export interface PgPool<Connection> {
     (callback: (...values: never[]) => void): void
   }
   query(query: PgQuery): Promise<PgResult>
+  on(event: 'acquire', listener: (connection: Connection) => void): unknown
 }
 
 /** The store's view of a pool. */
@@ -63,8 +64,22 @@ export function pgClient<Tx extends PgPoolClient>(pool: PgPool<Tx>, prepare: boo
       return beginOn(wireOf(own ?? (await pool.connect()), toQuery, own === undefined), opening)
     },
     join: (tx, first) => joinOn(wireOf(tx, toQuery, false), first),
+    shelter: () => shelter(pool),
     listen: async (listener) => listenOn(await pool.connect(), listener),
   }
+}
+
+const sheltered = new WeakSet<object>()
+
+function shelter<Tx extends PgPoolClient>(pool: PgPool<Tx>): void {
+  if (sheltered.has(pool)) return
+  sheltered.add(pool)
+  pool.on('acquire', (connection) => {
+    if (sheltered.has(connection)) return
+    sheltered.add(connection)
+    // Whoever uses it is told by the statement that fails.
+    connection.on('error', () => {})
+  })
 }
 
 const types: PgQuery['types'] = {

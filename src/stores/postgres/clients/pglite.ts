@@ -10,7 +10,7 @@
 import { RepriseError } from '../../../core/errors.ts'
 import { type Call, type Client, PARSED_TYPES, parseValue, type Rows } from '../client.ts'
 import { park, type Run } from './parked.ts'
-import { isolationClause, joinOn, type Wire } from './wire.ts'
+import { inSavepoint, isolationClause, joinOn, type Wire } from './wire.ts'
 
 /** How PGlite is to give rows. */
 export interface PgliteQueryOptions {
@@ -55,7 +55,13 @@ export function pgliteClient<Tx extends PgliteTransaction>(db: PgliteDatabase<Tx
           }
           await callback(tx)
         })
-      return park<Tx>(run, { send, script: (tx, text) => tx.exec(text) }, first)
+      const wire = {
+        isOrdered: true,
+        send,
+        script: (tx: Tx, text: string) => tx.exec(text),
+        nested,
+      }
+      return park<Tx>(run, wire, first)
     },
     join: (tx, first) => joinOn(wireOf(tx), first),
     async listen({ channel, hear }) {
@@ -64,6 +70,16 @@ export function pgliteClient<Tx extends PgliteTransaction>(db: PgliteDatabase<Tx
       return () => void unlisten().catch(() => {})
     },
   }
+}
+
+function nested<Tx extends PgliteTransaction, T>(
+  tx: Tx,
+  work: (inner: Tx) => Promise<T>,
+): Promise<T> {
+  return inSavepoint(
+    (text) => tx.exec(text),
+    () => work(tx),
+  )
 }
 
 function wireOf<Tx extends PgliteTransaction>(tx: Tx): Wire<Tx> {

@@ -12,7 +12,7 @@
 
 import { type Call, type Client, type Listener, parseValue, type Rows } from '../client.ts'
 import { type ParkedWire, park, type Run } from './parked.ts'
-import { beginOn, isolationClause, joinOn, type Wire } from './wire.ts'
+import { beginOn, inSavepoint, isolationClause, joinOn, type Wire } from './wire.ts'
 
 /** Rows of postgres.js as the server sent them. */
 export interface PostgresJsRows extends Iterable<unknown> {
@@ -43,8 +43,10 @@ export function postgresJsClient<Tx extends PostgresJsQueries>(
   prepare: boolean,
 ): Client<Tx> {
   const parked: ParkedWire<Tx> = {
+    isOrdered: true,
     send: (tx, call) => send(tx, call, prepare),
     script: (tx, text) => Promise.resolve(tx.unsafe(text)),
+    nested,
     guard,
   }
   return {
@@ -108,7 +110,19 @@ function commandOf(answer: unknown): string {
 }
 
 interface WithSavepoint<Tx> {
-  savepoint(callback: (tx: Tx) => Promise<void>): Promise<unknown>
+  savepoint<T>(callback: (tx: Tx) => Promise<T>): Promise<T>
+}
+
+/** In a savepoint of the library's own: else a statement that failed would fail the commit too. */
+function nested<Tx extends PostgresJsQueries, T>(
+  tx: Tx,
+  work: (inner: Tx) => Promise<T>,
+): Promise<T> {
+  if (hasSavepoint(tx)) return tx.savepoint(work)
+  return inSavepoint(
+    (text) => Promise.resolve(tx.unsafe(text)),
+    () => work(tx),
+  )
 }
 
 function hasSavepoint<Tx extends PostgresJsQueries>(tx: Tx): tx is Tx & WithSavepoint<Tx> {

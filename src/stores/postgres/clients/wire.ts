@@ -7,7 +7,7 @@
  * @module
  */
 
-import type { Isolation } from '../../../engine/store.ts'
+import type { Isolation } from '../../../engine/transactions.ts'
 import type { Call, Opening, Rows, Session } from '../client.ts'
 import { isDisconnected } from '../faults.ts'
 
@@ -81,6 +81,22 @@ async function openOn<Tx>(wire: Wire<Tx>, first: Call, bracket: Bracket): Promis
   }
 }
 
+/** Runs `work` between statements that undo what it did if it fails. */
+export async function inSavepoint<T>(
+  script: (text: string) => Promise<unknown>,
+  work: () => Promise<T>,
+): Promise<T> {
+  await script('savepoint nested')
+  try {
+    const result = await work()
+    await script('release savepoint nested')
+    return result
+  } catch (error) {
+    await script('rollback to savepoint nested; release savepoint nested')
+    throw error
+  }
+}
+
 class WireSession<Tx> implements Session<Tx> {
   readonly rows: Rows
   readonly #wire: Wire<Tx>
@@ -103,6 +119,14 @@ class WireSession<Tx> implements Session<Tx> {
 
   async script(text: string): Promise<void> {
     await this.#wire.script(text)
+  }
+
+  nested<T>(work: (handle: Tx) => Promise<T>): Promise<T> {
+    const { handle } = this
+    return inSavepoint(
+      (text) => this.#wire.script(text),
+      () => work(handle),
+    )
   }
 
   async commit(last: Call): Promise<Rows> {

@@ -18,7 +18,9 @@ create table reprise.records (
   expires_at     timestamptz not null,
   finished_at    timestamptz,
   lease_until    timestamptz,
+  tried_at       timestamptz,
   fence          integer     not null,
+  tries          integer,
   status         smallint,
   id             bytea       not null,
   caller         text        not null,
@@ -130,6 +132,10 @@ begin
       if seen.id is not null then
         delete from reprise.records r where r.id = p_id and r is not distinct from seen;
         continue when not found;
+        if seen.status is null then
+          perform reprise.bury_record(seen, 'abandoned', null);
+        end if;
+        delete from reprise.attempts a where a.record_id = p_id;
       end if;
       insert into reprise.records (
                created_at, expires_at, lease_until, fence, id, caller, operation, key, fingerprint,
@@ -168,9 +174,13 @@ begin
        set fence       = answer.fence,
            owner       = p_owner,
            lease_until = moment + lease,
+           tried_at    = moment,
            expires_at  = greatest(r.expires_at, moment + kept)
      where r.id = p_id and r is not distinct from seen;
     if found then
+      if answer.outcome = 'recover' then
+        perform reprise.withdraw_letter(p_id);
+      end if;
       return answer;
     end if;
   end loop;

@@ -24,6 +24,8 @@ begin
                                    then 'mismatch'
     when seen.status is not null   then 'replay'
     when seen.lease_until > moment then 'in_progress'
+    when seen.recovery_point = 'started'
+                                   then 'execute'
     when p_takes_unknown           then 'recover'
     else                                'unknown'
   end, seen, moment);
@@ -39,8 +41,9 @@ create function reprise.begin_transaction(
   p_fresh boolean, p_idle_ms integer
 ) returns reprise.answer language plpgsql as $$
 declare
-  answer reprise.answer;
-  locked boolean := false;
+  answer  reprise.answer;
+  removed reprise.records;
+  locked  boolean := false;
 begin
   for attempt in 1..100 loop
     if p_fresh then
@@ -72,10 +75,18 @@ begin
       delete from reprise.records r
        where r.id = p_id
          and (r.expires_at <= (select clock_timestamp())
-              or p_takes_unknown
+              or (p_takes_unknown or r.recovery_point = 'started')
              and r.status is null
-             and coalesce(r.lease_until <= (select clock_timestamp()), true));
+             and coalesce(r.lease_until <= (select clock_timestamp()), true))
+      returning r.* into removed;
       continue when not found;
+      if removed.status is null then
+        if removed.expires_at > clock_timestamp() then
+          perform reprise.withdraw_letter(p_id);
+        else
+          perform reprise.bury_record(removed, 'abandoned', null);
+        end if;
+      end if;
     end if;
     if p_idle_ms is not null then
       perform set_config('idle_in_transaction_session_timeout', p_idle_ms::text, true);

@@ -2,10 +2,16 @@ import type { Migration } from '../../migration.ts'
 import { channelOf, quoted } from '../queries.ts'
 import { records } from './0001-records.ts'
 import { transactions } from './0002-transactions.ts'
+import { work } from './0003-work.ts'
+import { letters } from './0004-letters.ts'
+import { stats } from './0005-stats.ts'
 
 /** Every step of the schema, in order. */
 export function migrations(schema: string): readonly Migration[] {
-  return [records, transactions].map((step) => ({ ...step, sql: placed(step.sql, schema) }))
+  return [records, transactions, work, letters, stats].map((step) => ({
+    ...step,
+    sql: placed(step.sql, schema),
+  }))
 }
 
 /** The steps are written for the schema `reprise`, so that they read as what they do. */

@@ -1,0 +1,124 @@
+/**
+ * Phases: each one transaction, whose last statement checks the fence and travels with the commit.
+ *
+ * @module
+ */
+
+import type { Advance, Claim, Finish } from '../../../engine/store.ts'
+import type { Isolation, TransactionFault } from '../../../engine/transactions.ts'
+import type {
+  Attempt,
+  NewJob,
+  OpenPhase,
+  Patience,
+  PhaseStore,
+  Stop,
+  TakenRecord,
+  TakeRequest,
+} from '../../../engine/work.ts'
+import { IDLE_MS_MAX, type Rows, type Session, type Value } from '../client.ts'
+import { attempt, faultOf } from '../faults.ts'
+import { holder, pack } from '../record.ts'
+import { ENQUEUER, stageJob } from './jobs.ts'
+import type { WorkParts } from './parts.ts'
+import type { WorkQueries } from './queries.ts'
+import { taken, takeValues } from './taken.ts'
+
+/** The phases of one schema. */
+export class PostgresPhases<Tx> implements PhaseStore<Tx> {
+  readonly #parts: WorkParts<Tx>
+
+  constructor(parts: WorkParts<Tx>) {
+    this.#parts = parts
+  }
+
+  async begin(
+    claim: Claim,
+    { isolation, leaseMs }: { readonly isolation: Isolation; readonly leaseMs: number },
+  ): Promise<OpenPhase<Tx> | undefined> {
+    const { client, queries } = this.#parts
+    const idleMs = client.single ? null : Math.min(Math.ceil(leaseMs), IDLE_MS_MAX)
+    const first = { statement: queries.begin_phase, values: [...holder(claim), idleMs] }
+    const session = await attempt('begin a phase', () => client.begin({ first, isolation }))
+    if (session.rows[0]?.[0] === true) return this.#open(claim, session)
+    await session.rollback()
+    return undefined
+  }
+
+  async beginCall(claim: Claim, tried: Attempt): Promise<boolean> {
+    return isTrue(await this.#send('begin_call', attemptValues(claim, tried)))
+  }
+
+  async hasOpenCall(id: string, point: string): Promise<boolean> {
+    return isTrue(await this.#send('has_open_call', [pack(id), point]))
+  }
+
+  async stop(claim: Claim, tried: Attempt, { ending, error }: Stop): Promise<boolean> {
+    const values = [...attemptValues(claim, tried), ending, error]
+    const isStopped = isTrue(await this.#send('stop_phase', values))
+    if (isStopped) this.#parts.wake(claim.id)
+    return isStopped
+  }
+
+  async takeUnfinished(
+    operation: string,
+    request: TakeRequest,
+    { graceMs, retryMs, retryMsMax }: Patience,
+  ): Promise<TakenRecord | undefined> {
+    const values = [...takeValues(request), operation, graceMs, retryMs, retryMsMax]
+    return taken(await this.#send('take_unfinished', values), request)
+  }
+
+  classify(error: unknown): TransactionFault {
+    return faultOf(error, this.#parts.schema)
+  }
+
+  #open(claim: Claim, session: Session<Tx>): OpenPhase<Tx> {
+    const { queries, wake } = this.#parts
+    let isOver = false
+    let hasStaged = false
+    const end = async (verb: keyof WorkQueries, values: readonly Value[]) => {
+      if (isOver) throw new Error('The phase is over.')
+      isOver = true
+      await session.commit({ statement: queries[verb], values })
+      wake(claim.id)
+      if (hasStaged) wake(ENQUEUER)
+    }
+    return {
+      tx: session.handle,
+      async stage(job: NewJob) {
+        if (isOver) throw new Error('The phase is over.')
+        hasStaged = true
+        return stageJob(queries, session, { job, recordId: claim.id })
+      },
+      advance: (step: Advance, tried: Attempt) =>
+        end('advance_phase', [
+          ...attemptValues(claim, tried),
+          ...[step.leaseMs, step.recoveryPoint, step.state],
+        ]),
+      finish: ({ response, resource, retentionMs }: Finish, tried: Attempt) =>
+        end('finish_phase', [
+          ...attemptValues(claim, tried),
+          ...[response.status, response.sealed, resource?.type ?? null, resource?.id ?? null],
+          retentionMs,
+        ]),
+      async rollback() {
+        isOver = true
+        await session.rollback()
+      },
+    }
+  }
+
+  #send(verb: keyof WorkQueries, values: readonly Value[]): Promise<Rows> {
+    const { client, queries } = this.#parts
+    return attempt(verb, () => client.query({ statement: queries[verb], values }))
+  }
+}
+
+function attemptValues(claim: Claim, { point, actor, tookMs, callKey }: Attempt): readonly Value[] {
+  return [...holder(claim), point, actor, tookMs, callKey]
+}
+
+function isTrue(rows: Rows): boolean {
+  return rows[0]?.[0] === true
+}
