@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { setTimeout as delay } from 'node:timers/promises'
 import { inject } from 'vitest'
 import { query } from '../../scripts/servers/postgres.ts'
 
@@ -20,7 +21,23 @@ export async function temporaryDatabase(): Promise<TemporaryDatabase> {
   return {
     url: url.href,
     async drop() {
+      await abandoned(serverUrl, name)
       await query(serverUrl, `drop database if exists ${name} with (force)`)
     },
+  }
+}
+
+/** How often is looked whether a database is still in use, 20 ms apart. */
+const LOOKS_MAX = 50
+
+/**
+ * Waits until nobody is connected, for a while: a pool that has ended is still closing connections,
+ * and one that is cut then would be an error that nobody listens for.
+ */
+async function abandoned(serverUrl: string, name: string): Promise<void> {
+  const text = `select 1 from pg_stat_activity where datname = '${name}'`
+  for (let look = 0; look < LOOKS_MAX; look++) {
+    if ((await query(serverUrl, text)).rowCount === 0) return
+    await delay(20)
   }
 }

@@ -8,8 +8,11 @@ import { join } from 'node:path'
 import { createClient } from 'redis'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { freePort, startGuarded } from '../../scripts/servers/guarded.ts'
+import { startNats } from '../../scripts/servers/nats.ts'
 import { query, startPostgres } from '../../scripts/servers/postgres.ts'
+import { startRabbitmq } from '../../scripts/servers/rabbitmq.ts'
 import { startRedis } from '../../scripts/servers/redis.ts'
+import { notRun } from './not-run.ts'
 import { reportNotRun } from './not-run-report.ts'
 import { temporaryDatabase } from './postgres.ts'
 import { deletePrefix, redisUrl, temporaryPrefix } from './redis.ts'
@@ -79,6 +82,34 @@ describe('Redis', () => {
 
     await deletePrefix(mine)
     expect(await client.mGet([`${mine}{a}`, `${mine}b`, `${other}a`])).toEqual([null, null, '3'])
+  })
+})
+
+describe.each([
+  ['NATS', startNats, 'NATS_URL', 'REPRISE_NATS'],
+  ['RabbitMQ', startRabbitmq, 'RABBITMQ_URL', 'REPRISE_RABBITMQ'],
+] as const)('%s', (name, start, urlVariable, orderVariable) => {
+  test('is the one that the environment names, before any other', async () => {
+    const url = 'somewhere'
+    expect(await start({ [urlVariable]: url })).toMatchObject({ url })
+  })
+
+  test('is missing, in words, where none runs and none is installed', async () => {
+    const found = await start({ [orderVariable]: 'none' })
+    expect(found).toEqual({ missing: expect.stringContaining(`no ${name} server was found`) })
+  })
+
+  test('that is installed comes up, and leaves nothing behind', async () => {
+    const { PATH } = process.env
+    const server = await start({ PATH, [orderVariable]: 'installed' })
+    if ('missing' in server) {
+      return void notRun({ suite: `support.test.ts ${name}`, reason: server.missing })
+    }
+    expect(server.origin).toBe('installed')
+    const port = Number(new URL(server.url).port)
+    ;(await connected(port)).destroy()
+    await server.stop()
+    await expect(connected(port)).rejects.toThrow('ECONNREFUSED')
   })
 })
 

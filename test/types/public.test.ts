@@ -64,7 +64,7 @@ describe('the public types', () => {
 
   it('tell the outcomes apart', () => {
     expectTypeOf<RunResult['outcome']>().toEqualTypeOf<
-      'executed' | 'resumed' | 'replayed' | 'in_progress' | 'mismatch' | 'unknown'
+      'executed' | 'resumed' | 'replayed' | 'in_progress' | 'postponed' | 'mismatch' | 'unknown'
     >()
     type Running = Extract<RunResult, { outcome: 'in_progress' }>
     expectTypeOf<keyof Running>().toEqualTypeOf<'outcome' | 'retryAfterMs'>()

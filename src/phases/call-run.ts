@@ -1,0 +1,179 @@
+/**
+ * A foreign call: never inside a transaction, with the lease kept alive meanwhile, and with what is
+ * known about earlier attempts settled before another one.
+ *
+ * @module
+ */
+
+import type { Cancel } from '../engine/clock.ts'
+import { Lease } from '../engine/lease.ts'
+import { derivedKey } from './envelope.ts'
+import {
+  CALL_TIMEOUT_MS,
+  type CallContext,
+  type CallWork,
+  type Certainty,
+  certaintyOf,
+} from './foreign-call.ts'
+import { messageOf } from './message.ts'
+import type { Passage } from './passage.ts'
+import { LeaseLost, type PhaseRun, type Place } from './phase-run.ts'
+import type { RetryLater, Step } from './step.ts'
+
+/** Nobody can say what became of the call, and it must not be repeated. */
+export interface Bury {
+  readonly kind: 'bury'
+  readonly error: string | null
+}
+
+/** It is tried again later; the key where what was begun is known to have done nothing. */
+export type Postponed = RetryLater & { readonly callKey: string | null }
+
+/** How a call ended. */
+type Answered = { readonly result: unknown } | { readonly error: unknown }
+
+const LATER: RetryLater = { kind: 'retry_later', afterMs: null, reason: null }
+
+/** Makes one foreign call of one record. */
+export class CallRun<Tx> {
+  readonly #passage: Passage<Tx>
+  readonly #phases: PhaseRun<Tx>
+
+  constructor(passage: Passage<Tx>, phases: PhaseRun<Tx>) {
+    this.#passage = passage
+    this.#phases = phases
+  }
+
+  /** Makes the call, or learns what became of the one before, and keeps the result. */
+  async run(place: Place, work: CallWork): Promise<Step | Postponed | Bury> {
+    const { context, job, work: store, claim } = this.#passage
+    this.#passage.begin()
+    const call: Calling = { place, work, key: derivedKey(place.token, place.point) }
+    if (isNoted(work) && place.isResumed) {
+      const settled = await this.#settleEarlier(call)
+      if (settled !== undefined) return settled
+    }
+    if (isNoted(work)) {
+      const attempt = this.#passage.attempt(place.point, call.key)
+      const isHeld = await context.call(job, () => store.phases.beginCall(claim, attempt))
+      if (!isHeld) throw new LeaseLost()
+    }
+    const answered = await this.#held(call, (given) => work.call(given, place.state))
+    return 'result' in answered ? this.#done(call, answered.result) : this.#failed(call, answered)
+  }
+
+  /** An earlier run may have made this call. `undefined` when it is to be made now. */
+  async #settleEarlier(call: Calling): Promise<Step | Bury | undefined> {
+    const { context, job, work: store, claim } = this.#passage
+    const { place, work } = call
+    const wasBegun = await context.call(job, () => store.phases.hasOpenCall(claim.id, place.point))
+    if (!wasBegun) return undefined
+    const found = await this.#ask(call)
+    if (found.certainty === 'happened') return this.#done(call, found.result)
+    if (found.certainty === 'did_not_happen' || work.repeat !== 'never') return undefined
+    return { kind: 'bury', error: 'An earlier run made the call and did not hear of it' }
+  }
+
+  async #done(call: Calling, result: unknown): Promise<Step> {
+    const { place, work, key } = call
+    const { isolation } = work
+    return this.#phases.transact(place, { isolation, callKey: key }, async (context) => {
+      return work.done({ ...context, result }, place.state)
+    })
+  }
+
+  async #failed(call: Calling, { error }: { error: unknown }): Promise<Step | Postponed | Bury> {
+    const { place, work, key } = call
+    const found = await this.#certainty(call, error)
+    if (found.certainty === 'happened') return this.#done(call, found.result)
+
+    const { isolation } = work
+    const step =
+      work.failed === undefined
+        ? LATER
+        : await this.#phases.transact(place, { isolation, callKey: key }, async (context) => {
+            return work.failed?.(error, place.state, context) ?? LATER
+          })
+    if (step.kind !== 'retry_later') return step
+    if (found.certainty === 'unknown' && work.repeat === 'never') {
+      return { kind: 'bury', error: messageOf(error) }
+    }
+    // A call that was noted and may have happened stays noted: whoever is next asks about it first.
+    const isOpen = isNoted(work) && found.certainty === 'unknown'
+    const reason = step.reason ?? messageOf(error)
+    return { ...step, reason, callKey: isOpen ? null : key }
+  }
+
+  /** Whether a call that failed took effect: by its error, and where that leaves it open, by asking. */
+  async #certainty(call: Calling, error: unknown) {
+    const { classify = certaintyOf } = call.work
+    const certainty: Certainty = classify(error)
+    if (certainty === 'did_not_happen') return { certainty }
+    return this.#ask(call)
+  }
+
+  async #ask(call: Calling) {
+    const { reconcile } = call.work
+    const unclear = { certainty: 'unknown' } as const
+    if (reconcile === undefined) return unclear
+    const answered = await this.#held(call, (given) => reconcile(given, call.place.state))
+    if ('error' in answered) return unclear
+    // What `reconcile` resolves to; the types of the operation hold it to that.
+    return answered.result as Awaited<ReturnType<typeof reconcile>>
+  }
+
+  /** Keeps the lease while somebody else works, for as long as the call may take. */
+  async #held(
+    { place, work, key }: Calling,
+    ask: (context: CallContext<unknown>) => Promise<unknown>,
+  ): Promise<Answered> {
+    const { context, job, claim } = this.#passage
+    const { clock, store } = context
+    const { leaseMs } = job.options
+    const lease = new Lease({
+      ...{ store, clock, claim, leaseMs },
+      onError: (error) => context.emit('store_error', job, error),
+    })
+    const timeoutMs = work.timeoutMs ?? CALL_TIMEOUT_MS
+    const end = new AbortController()
+    let cancel: Cancel = () => {}
+    const timeout = new Promise<Answered>((resolve) => {
+      cancel = clock.after(timeoutMs, () => {
+        const error = new Error(`The call from ${place.point} took more than ${timeoutMs} ms.`)
+        end.abort(error)
+        resolve({ error })
+      })
+    })
+    const { caller } = job.identity
+    const signal = AbortSignal.any([lease.signal, end.signal])
+    const { ip } = job.origin
+    try {
+      const given = { key, signal, input: place.input, caller, ip, fence: claim.fence }
+      return await context.timed(job, 'handlerMs', () => {
+        return Promise.race([timeout, answer(() => ask(given))])
+      })
+    } finally {
+      cancel()
+      lease.stop()
+    }
+  }
+}
+
+interface Calling {
+  readonly place: Place
+  readonly work: CallWork
+  readonly key: string
+}
+
+/** Whether an attempt is written down before it is made, so that whoever resumes knows of it. */
+function isNoted({ repeat, reconcile }: CallWork): boolean {
+  return repeat === 'never' || reconcile !== undefined
+}
+
+async function answer(ask: () => Promise<unknown>): Promise<Answered> {
+  try {
+    return { result: await ask() }
+  } catch (error) {
+    return { error }
+  }
+}

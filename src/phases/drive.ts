@@ -1,0 +1,160 @@
+/**
+ * Drives one record from its recovery point to its end, or as far as it gets:
+ *
+ * ```
+ *   phase ──advance──► recovery point ──► next phase
+ *     │ respond ──► finished, for good
+ *     │ retryLater, or thrown ──► suspended: the client or the completer takes it up again
+ *     └ the fence has moved on ──► rolled back; the run that took over answers
+ * ```
+ *
+ * Every await is a place where the process may die; what is committed by then is where the next run
+ * starts.
+ *
+ * @module
+ */
+
+import { isRepriseError, RepriseError } from '../core/errors.ts'
+import { STARTED } from '../core/record.ts'
+import type { BurialCause } from '../engine/letters.ts'
+import type { RunResult } from '../engine/result.ts'
+import type { Granted } from '../engine/store.ts'
+import { CallRun } from './call-run.ts'
+import type { CallWork } from './foreign-call.ts'
+import { messageOf } from './message.ts'
+import type { PhaseWork } from './node.ts'
+import type { Passage } from './passage.ts'
+import { LeaseLost, PhaseRun, type Place } from './phase-run.ts'
+import type { Responded, RetryLater } from './step.ts'
+
+/** What a driver starts from. */
+export type Start = Pick<Granted, 'outcome' | 'recoveryPoint' | 'state' | 'input'>
+
+/** How long a record that needs a person is kept at least, in milliseconds: 30 days. */
+const BURIED_MS = 2_592_000_000
+
+/** One run over one record. */
+export class Drive<Tx> {
+  readonly #passage: Passage<Tx>
+  readonly #phases: PhaseRun<Tx>
+
+  constructor(passage: Passage<Tx>) {
+    this.#passage = passage
+    this.#phases = new PhaseRun(passage)
+  }
+
+  /** Runs phase after phase. What a phase throws is thrown, after the record was suspended. */
+  async run(start: Start): Promise<RunResult> {
+    let place: Place | undefined
+    try {
+      place = await this.#locate(start)
+      if (place === undefined) return await this.#bury('graph_changed', null)
+      for (;;) {
+        const ended = await this.#step(place)
+        if (!('point' in ended)) return ended
+        place = ended
+      }
+    } catch (error) {
+      if (error instanceof LeaseLost) return this.#passage.winner()
+      const point = place?.point ?? start.recoveryPoint ?? STARTED
+      const stop = { ending: 'threw', error: messageOf(error) } as const
+      return (await this.#passage.stop(point, stop)) ?? (await this.#broken(error))
+    }
+  }
+
+  /** Puts the record before a person. */
+  async bury(cause: BurialCause, error: string | null): Promise<RunResult> {
+    try {
+      return await this.#bury(cause, error)
+    } catch (thrown) {
+      if (thrown instanceof LeaseLost) return this.#passage.winner()
+      throw thrown
+    }
+  }
+
+  async #step(place: Place): Promise<Place | RunResult> {
+    const { blueprint, job } = this.#passage
+    job.trace.point = place.point
+    const work = blueprint.nodes.get(place.point)
+    if (work === undefined) return this.#bury('graph_changed', null)
+    const outcome = await this.#perform(place, work)
+    switch (outcome.kind) {
+      case 'advance':
+        return this.#phases.placeAfter(place, outcome)
+      case 'respond':
+        return this.#responded(outcome)
+      case 'retry_later':
+        return this.#postponed(place, outcome)
+      case 'bury':
+        return this.#bury('outcome_unknown', outcome.error)
+    }
+  }
+
+  async #perform(place: Place, work: PhaseWork | CallWork) {
+    if (work.kind === 'call') return new CallRun(this.#passage, this.#phases).run(place, work)
+    const { isolation } = work
+    return this.#phases.transact(place, { isolation, callKey: null }, (context) => {
+      return work.run(context, place.state)
+    })
+  }
+
+  /** The database failed, not the phase: what is committed stands, and the rest is tried again. */
+  async #broken(error: unknown): Promise<RunResult> {
+    const { work, blueprint } = this.#passage
+    const postponed: RunResult = { outcome: 'postponed', retryAfterMs: blueprint.retryAfterMs }
+    const isUnknown = isRepriseError(error) && error.code === 'idempotency-commit-unknown'
+    if (isUnknown) return this.#passage.winner(postponed)
+    if (work.phases.classify(error) === 'other') throw error
+    return postponed
+  }
+
+  #responded({ response }: Responded): RunResult {
+    const { context, job, outcome } = this.#passage
+    return context.executed(job, { outcome, response, askedAt: job.startedAt })
+  }
+
+  async #postponed(
+    { point }: Place,
+    { afterMs, reason, callKey = null }: RetryLater & { readonly callKey?: string | null },
+  ): Promise<RunResult> {
+    const { blueprint } = this.#passage
+    const retryAfterMs = afterMs ?? blueprint.retryAfterMs
+    const stop = { ending: 'retry_later', error: reason, callKey } as const
+    return (await this.#passage.stop(point, stop)) ?? { outcome: 'postponed', retryAfterMs }
+  }
+
+  async #bury(cause: BurialCause, error: string | null): Promise<RunResult> {
+    const { context, work, claim, job } = this.#passage
+    const retentionMs = Math.max(BURIED_MS, job.retentionMs)
+    const isBuried = await context.call(job, () => {
+      return work.letters.bury(claim, { cause, error, retentionMs })
+    })
+    if (!isBuried) throw new LeaseLost()
+    context.emit('dead_letter', job)
+    return { outcome: 'unknown' }
+  }
+
+  /** Where to begin; `undefined` when what is stored is of a version that can not be taken up. */
+  async #locate({ outcome, recoveryPoint, state, input }: Start): Promise<Place | undefined> {
+    const { envelope, blueprint } = this.#passage
+    if (input === null) throw new RepriseError('reprise-seal-broken', 'The record has no input')
+    const stored = await envelope.openInput(input)
+    const reached = state === null ? null : await envelope.openState(state)
+    const place: Place = {
+      point: recoveryPoint ?? STARTED,
+      state: reached?.state,
+      input: stored.input,
+      token: stored.token,
+      isResumed: outcome !== 'execute',
+    }
+    const { version, graph } = reached ?? stored
+    const { point, input: given, state: handed } = place
+    const isTakenUp = version === blueprint.version && blueprint.nodes.has(point)
+    const graphChanged = graph !== blueprint.graph
+    if (isTakenUp && (!graphChanged || blueprint.migrate === undefined)) return place
+    const left = { version, graphChanged, point, state: handed, input: given }
+    const moved = await blueprint.migrate?.(left)
+    if (moved === undefined || moved === null || !blueprint.nodes.has(moved.point)) return undefined
+    return { ...place, point: moved.point, state: moved.state }
+  }
+}

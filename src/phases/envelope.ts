@@ -1,0 +1,79 @@
+/**
+ * What is stored between phases: the input with what identifies the run, and the state of the next
+ * phase, each with the version of the operation that wrote it.
+ *
+ * @module
+ */
+
+import { createHash } from 'node:crypto'
+import { open, type SealOptions, seal } from '../engine/seal.ts'
+
+/** What is stored with a fresh record. */
+export interface StoredInput {
+  /** Random, made with the record: keys of foreign calls derive from it, never from the client's. */
+  readonly token: string
+  readonly version: number
+  /** Digest of the phases that there were. */
+  readonly graph: string
+  readonly input: unknown
+}
+
+/** What is stored with each recovery point. */
+export interface StoredState {
+  readonly version: number
+  /** Digest of the phases that there were. */
+  readonly graph: string
+  readonly state: unknown
+}
+
+/** Seals and opens both for one record. */
+export class Envelope {
+  readonly #options: SealOptions
+  readonly #id: string
+
+  constructor(options: SealOptions, id: string) {
+    this.#options = options
+    this.#id = id
+  }
+
+  sealInput(input: StoredInput): Promise<Uint8Array> {
+    return this.#seal('input', input)
+  }
+
+  /** @throws RepriseError `reprise-seal-broken` when it can not be opened */
+  async openInput(sealed: Uint8Array): Promise<StoredInput> {
+    // Written by `sealInput`.
+    return (await this.#open('input', sealed)) as StoredInput
+  }
+
+  sealState(state: StoredState): Promise<Uint8Array> {
+    return this.#seal('state', state)
+  }
+
+  /** @throws RepriseError `reprise-seal-broken` when it can not be opened */
+  async openState(sealed: Uint8Array): Promise<StoredState> {
+    // Written by `sealState`.
+    return (await this.#open('state', sealed)) as StoredState
+  }
+
+  #seal(part: 'input' | 'state', value: unknown): Promise<Uint8Array> {
+    const content = new TextEncoder().encode(JSON.stringify(value))
+    return seal(this.#options, { id: this.#id, part }, content)
+  }
+
+  async #open(part: 'input' | 'state', sealed: Uint8Array): Promise<unknown> {
+    const content = await open(this.#options, { id: this.#id, part }, sealed)
+    return JSON.parse(content.toString())
+  }
+}
+
+/** Digest of which phases there are and of what kind: another one after a deploy is another graph. */
+export function graphOf(nodes: ReadonlyMap<string, { readonly kind: string }>): string {
+  const phases = [...nodes].map(([point, { kind }]) => `${kind} ${point}`).sort()
+  return createHash('sha256').update(JSON.stringify(phases)).digest('base64url').slice(0, 22)
+}
+
+/** The key that stands for the call from `point` of this record, on every attempt. */
+export function derivedKey(token: string, point: string): string {
+  return `reprise-${token}-${point}`
+}

@@ -1,0 +1,286 @@
+/**
+ * Operations: requests that call other systems, driven to completion whatever happens.
+ *
+ * @module
+ */
+
+import { RepriseError } from '../core/errors.ts'
+import { digestValue, fingerprintRequest } from '../core/fingerprint.ts'
+import { invalid, type RunOptions, whole } from '../core/options.ts'
+import type { Origin } from '../core/record.ts'
+import { takeClaim } from '../engine/claiming.ts'
+import type { Context } from '../engine/context.ts'
+import type { Flight } from '../engine/flights.ts'
+import { createJob, type Job, type RunRequest } from '../engine/job.ts'
+import {
+  type LeaseReprise,
+  partsOf,
+  type Reprise,
+  type TransactionReprise,
+} from '../engine/reprise.ts'
+import type { RunResult } from '../engine/result.ts'
+import type { InvalidInput, Servable } from '../engine/servable.ts'
+import { settle } from '../engine/settle.ts'
+import type { Granted } from '../engine/store.ts'
+import type { Isolation } from '../engine/transactions.ts'
+import type { TakenRecord, Work } from '../engine/work.ts'
+import { Drive } from './drive.ts'
+import { Envelope, graphOf } from './envelope.ts'
+import type { Checked, Graph } from './graph.ts'
+import { type Blueprint, type Migrate, Passage } from './passage.ts'
+import { type CompleterOptions, type CompleterPatience, resolvePatience } from './patience.ts'
+import { type Schema, validate } from './schema.ts'
+
+/** What is known of a record that nobody finished within its retention. */
+export interface Abandoned<Input> {
+  readonly caller: string
+  readonly key: string
+  readonly point: string | null
+  readonly input: Input
+}
+
+/** Settings of {@link operation}; those of the engine hold where nothing is said. */
+export interface OperationOptions<Tx, Input>
+  extends Pick<RunOptions, 'leaseMs' | 'retentionMs' | 'waitMs' | 'storeTimeoutMs'> {
+  /** The engine, on a store that can commit the app's rows. */
+  readonly reprise: LeaseReprise & TransactionReprise<Tx>
+  /** Schema of the input (Standard Schema: zod, valibot, arktype …). Its output must be JSON. */
+  readonly input: Schema<Input>
+  /**
+   * Raise it when what is stored between phases changes its meaning. Records of another version are
+   * given to {@link migrate}.
+   *
+   * @default 1
+   */
+  readonly version?: number
+  /**
+   * Takes up what was stored by another version of the operation, or when there were other phases.
+   *
+   * @default what is at a phase that is still there goes on, if the version is the same; a person
+   * must look at the rest
+   */
+  readonly migrate?: Migrate
+  /**
+   * Isolation of the phases' transactions.
+   *
+   * @default 'serializable'
+   */
+  readonly isolation?: Isolation
+  /**
+   * How often a transaction is run before a serialization failure or deadlock counts as a failure.
+   *
+   * @default 10
+   */
+  readonly transactionAttemptsMax?: number
+  /**
+   * When a client is told to come back after `retryLater()`, in milliseconds.
+   *
+   * @default 5000
+   */
+  readonly retryAfterMs?: number
+  /** When the completer takes the work up, and when it gives up. */
+  readonly completer?: CompleterOptions
+  /**
+   * Called before a record that was never finished is put before a person.
+   *
+   * @default nobody is told
+   */
+  readonly onAbandon?: (abandoned: Abandoned<Input>) => void | Promise<void>
+}
+
+/** A request without HTTP. */
+export interface OperationRequest {
+  /** On whose behalf. */
+  readonly caller: string
+  /** The same whenever the same request is made again. */
+  readonly key: string
+  readonly input: unknown
+  /** Where the request came from. */
+  readonly origin?: Partial<Origin>
+  /**
+   * How long to wait for the same request while it runs elsewhere, in milliseconds.
+   *
+   * @default the option `waitMs`
+   */
+  readonly waitMs?: number
+}
+
+/** How long records of phases are kept, in milliseconds: a Friday's bug can be mended on Monday. */
+const RETENTION_MS = 259_200_000
+
+/**
+ * Defines an operation: phases by the recovery point that each starts from.
+ *
+ * A point that does not exist, a state of the wrong type, a phase that is never reached and a cycle
+ * are compile errors.
+ *
+ * @param name - names the operation in the store: a deploy that renames it leaves its records behind
+ * @throws RepriseError `reprise-options-invalid`; `reprise-transactions-unsupported` when the store
+ * has no phases
+ */
+export function operation<Tx, Input, const Phases extends Graph<Tx, Input>>(
+  name: string,
+  options: OperationOptions<Tx, Input>,
+  phases: Phases & Checked<Phases>,
+): Operation<Tx, Input> {
+  const graph: Graph<Tx, Input> = phases
+  const nodes = Object.entries(graph).map(([point, { work }]) => [point, work] as const)
+  return new Operation(name, options, new Map(nodes))
+}
+
+/** An operation as workers see it, whatever its input and its transactions are. */
+export interface Completable {
+  readonly name: string
+  readonly reprise: Reprise<unknown>
+  /** When the completer takes the work up, and when it gives up. */
+  readonly patience: CompleterPatience
+  /**
+   * Takes up what a worker has taken.
+   *
+   * @throws what a phase throws, after it was noted in the history
+   */
+  resume(taken: TakenRecord): Promise<RunResult>
+  /** Tells the app of a record that nobody finished within its retention. */
+  abandon(taken: TakenRecord): Promise<void>
+}
+
+/** What {@link operation} makes. */
+export class Operation<Tx, Input> implements Servable, Completable {
+  readonly name: string
+  readonly reprise: Reprise<unknown>
+  readonly patience: CompleterPatience
+  readonly #options: OperationOptions<Tx, Input>
+  readonly #blueprint: Blueprint
+  readonly #context: Context<Tx>
+  readonly #work: Work<Tx>
+
+  constructor(name: string, options: OperationOptions<Tx, Input>, nodes: Blueprint['nodes']) {
+    if (name === '') throw invalid('an operation needs a name')
+    const { leaseMs, retentionMs = RETENTION_MS, waitMs, storeTimeoutMs } = options
+    const { context } = partsOf(options.reprise)
+    const given = Object.entries({ leaseMs, retentionMs, waitMs, storeTimeoutMs })
+    const own = Object.fromEntries(given.filter(([, value]) => value !== undefined))
+    this.name = name
+    this.#options = options
+    this.#context = context
+    this.#work = workOf(context)
+    // Whatever its transactions are, adapters do not look at them.
+    this.reprise = (options.reprise as Reprise<unknown>).with(own)
+    this.patience = resolvePatience(options.completer)
+    this.#blueprint = {
+      ...{ name, nodes, migrate: options.migrate },
+      version: whole('version', options.version ?? 1, 1),
+      graph: graphOf(nodes),
+      isolation: options.isolation ?? 'serializable',
+      attemptsMax: whole('transactionAttemptsMax', options.transactionAttemptsMax ?? 10, 1),
+      retryAfterMs: whole('retryAfterMs', options.retryAfterMs ?? 5000, 0),
+    }
+  }
+
+  /**
+   * Runs the operation without HTTP.
+   *
+   * @throws RepriseError `idempotency-input-invalid`; what a phase throws
+   */
+  async run({ input, ...request }: OperationRequest): Promise<RunResult> {
+    const body = input === undefined ? null : digestValue(input)
+    const fingerprints = fingerprintRequest({ method: '', path: this.name, body })
+    const result = await this.serve({ ...request, fingerprints }, input)
+    if (result.outcome !== 'invalid') return result
+    const [issue] = result.issues
+    const detail = issue === undefined ? undefined : `${issue.path}: ${issue.message}`
+    throw new RepriseError('idempotency-input-invalid', detail)
+  }
+
+  async serve(
+    request: Omit<RunRequest, 'operation'>,
+    input: unknown,
+  ): Promise<RunResult | InvalidInput> {
+    const valid = await validate(this.#options.input, input)
+    if ('issues' in valid) return { outcome: 'invalid', issues: valid.issues }
+    const context = this.#context
+    const { random, clock } = context
+    const named = { ...request, operation: this.name }
+    const tokens = { owner: random.token(), startedAt: clock.now() }
+    const job = createJob(named, this.reprise.options, tokens)
+    const { version, graph } = this.#blueprint
+    const stored = { token: random.token(), version, graph, input: valid.value }
+    const sealed = await new Envelope(job.options, job.identity.id).sealInput(stored)
+    return settle(context, job, () => this.#start({ ...job, input: sealed }))
+  }
+
+  async resume(taken: TakenRecord): Promise<RunResult> {
+    const drive = this.#drive({ job: this.#jobOf(taken), claim: taken.claim, actor: 'completer' })
+    if (taken.tries > this.patience.triesMax) {
+      return drive.bury('attempts_exhausted', await this.#lastError(taken.id))
+    }
+    const { recoveryPoint, state, input } = taken
+    return drive.run({ outcome: 'resume', recoveryPoint, state, input })
+  }
+
+  async abandon({ id, caller, key, recoveryPoint, input }: TakenRecord): Promise<void> {
+    const { onAbandon } = this.#options
+    if (onAbandon === undefined || input === null) return
+    const stored = await new Envelope(this.reprise.options, id).openInput(input)
+    // It was stored as the schema made it.
+    await onAbandon({ caller, key, point: recoveryPoint, input: stored.input as Input })
+  }
+
+  /** Begins a flight: claims, and runs the phases if the claim is granted. */
+  #start(job: Job): Flight {
+    const context = this.#context
+    const claiming = takeClaim(context, job)
+    const decided = claiming.then((result) => {
+      return 'claim' in result ? undefined : context.refused(job, result)
+    })
+    const ended = Promise.all([claiming, decided]).then(([result, refusal]) => {
+      if (refusal !== undefined) return refusal
+      // It was not refused, so it was granted.
+      const granted = result as Granted
+      if (granted.abandoned) context.emit('abandoned', job)
+      return this.#drive({ job, claim: granted.claim, actor: 'request', granted }).run(granted)
+    })
+    return { job, decided, ended, startedAt: context.clock.now() }
+  }
+
+  #drive({ job, claim, actor, granted }: Driving): Drive<Tx> {
+    const outcome = granted?.outcome === 'execute' ? 'executed' : 'resumed'
+    return new Drive(
+      new Passage({
+        ...{ context: this.#context, work: this.#work, blueprint: this.#blueprint },
+        ...{ job, claim, actor, outcome },
+      }),
+    )
+  }
+
+  #jobOf({ id, caller, key, fingerprint, origin, claim }: TakenRecord): Job {
+    const options = this.reprise.options
+    return {
+      identity: { id, caller, operation: this.name, key },
+      request: `${id} ${fingerprint}`,
+      ...{ fingerprint, fingerprints: [fingerprint], owner: claim.owner, origin, waitMs: 0 },
+      ...{ retentionMs: options.retentionMs(caller), options },
+      ...{ startedAt: this.#context.clock.now(), trace: {} },
+    }
+  }
+
+  async #lastError(id: string): Promise<string | null> {
+    const history = await this.#work.history(id)
+    return history.findLast(({ error }) => error !== null)?.error ?? null
+  }
+}
+
+interface Driving {
+  readonly job: Job
+  readonly claim: Granted['claim']
+  readonly actor: 'request' | 'completer'
+  readonly granted?: Granted
+}
+
+function workOf<Tx>({ store }: Context<Tx>): Work<Tx> {
+  if (store.work !== undefined) return store.work
+  throw new RepriseError(
+    'reprise-transactions-unsupported',
+    `Phases need a store that keeps them with the app's own rows, which ${store.name} does not; use PostgreSQL`,
+  )
+}

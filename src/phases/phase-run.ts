@@ -1,0 +1,163 @@
+/**
+ * One phase in one transaction: the work, the recovery point, the history and the check of the fence
+ * commit together, or not at all.
+ *
+ * @module
+ */
+
+import { RepriseError } from '../core/errors.ts'
+import { pause, within } from '../engine/bounded.ts'
+import { stageOn } from '../engine/stage.ts'
+import type { Isolation } from '../engine/transactions.ts'
+import type { OpenPhase } from '../engine/work.ts'
+import type { PhaseContext } from './node.ts'
+import type { Passage } from './passage.ts'
+import type { Advanced, Step } from './step.ts'
+
+/** Where an operation stands. */
+export interface Place {
+  readonly point: string
+  readonly state: unknown
+  readonly input: unknown
+  /** Of the record, for the keys of foreign calls. */
+  readonly token: string
+  /** Whether an earlier run may have begun what starts here. */
+  readonly isResumed: boolean
+}
+
+/** Another run has taken over. */
+export class LeaseLost extends RepriseError {
+  constructor() {
+    super('reprise-lease-lost')
+  }
+}
+
+/** How the transaction of a phase is run. */
+export interface Transacting {
+  readonly isolation: Isolation | undefined
+  readonly callKey: string | null
+}
+
+/** First pause before a transaction is run again, in milliseconds; doubles, with jitter. */
+const RETRY_MS = 10
+
+/** Runs phases of one record. */
+export class PhaseRun<Tx> {
+  readonly #passage: Passage<Tx>
+
+  constructor(passage: Passage<Tx>) {
+    this.#passage = passage
+  }
+
+  /** Runs `work` until its transaction commits, or is not worth another try. */
+  async transact(
+    place: Place,
+    { isolation, callKey }: Transacting,
+    work: (context: PhaseContext<unknown, unknown>) => Promise<Step>,
+  ): Promise<Step> {
+    const { context, blueprint, job } = this.#passage
+    if (callKey === null) this.#passage.begin()
+    for (let attempt = 1; ; attempt++) {
+      const open = await this.#begin(isolation ?? blueprint.isolation)
+      let isCommitting = false
+      try {
+        const step = await context.timed(job, 'handlerMs', () => work(this.#context(place, open)))
+        isCommitting = true
+        await this.#commit(open, { step, place, callKey })
+        return step
+      } catch (error) {
+        await this.#undo(open)
+        const fault = this.#passage.work.phases.classify(error)
+        if (fault === 'lost') throw new LeaseLost()
+        if (fault === 'disconnected' && isCommitting) throw commitUnknown(error)
+        if (fault !== 'retry' || attempt >= blueprint.attemptsMax) throw error
+        context.emit('transaction_retry', job, error)
+        await pause(context.clock, RETRY_MS * 2 ** Math.min(attempt, 8) * context.random.fraction())
+      }
+    }
+  }
+
+  /** Where the operation stands after a phase: exactly what whoever resumes it would be given. */
+  placeAfter(place: Place, { point, state }: Advanced<string, unknown>): Place {
+    return { ...place, point, state: throughJson(state), isResumed: false }
+  }
+
+  async #begin(isolation: Isolation): Promise<OpenPhase<Tx>> {
+    const { context, job, work, claim } = this.#passage
+    const { leaseMs } = job.options
+    let isAwaited = true
+    const begin = async () => {
+      const open = await work.phases.begin(claim, { isolation, leaseMs })
+      // It came after the caller had been told that the store is down: nobody will use it.
+      if (!isAwaited) await open?.rollback()
+      return open
+    }
+    try {
+      const open = await context.call(job, begin)
+      if (open === undefined) throw new LeaseLost()
+      return open
+    } finally {
+      isAwaited = false
+    }
+  }
+
+  async #commit(
+    open: OpenPhase<Tx>,
+    { step, place, callKey }: { step: Step; place: Place; callKey: string | null },
+  ): Promise<void> {
+    const { context, job, blueprint, envelope } = this.#passage
+    const { leaseMs } = job.options
+    switch (step.kind) {
+      case 'retry_later':
+        return this.#undo(open)
+      case 'advance': {
+        const { point, state } = step
+        if (!blueprint.nodes.has(point)) throw new TypeError(`There is no phase ${point}.`)
+        const { version, graph } = blueprint
+        const sealed = await envelope.sealState({ version, graph, state })
+        const next = { recoveryPoint: point, state: sealed, leaseMs }
+        return this.#bounded(open.advance(next, this.#passage.attempt(place.point, callKey)))
+      }
+      case 'respond': {
+        const finish = await context.finish(job, step.response, { resource: step.resource })
+        return this.#bounded(open.finish(finish, this.#passage.attempt(place.point, callKey)))
+      }
+      default:
+        throw new TypeError(
+          `The phase ${place.point} must return advance(), respond() or retryLater().`,
+        )
+    }
+  }
+
+  /** One that never answers is as good as a broken connection: nobody knows whether it committed. */
+  async #bounded(commit: Promise<void>): Promise<void> {
+    const { context, job } = this.#passage
+    const ms = job.options.storeTimeoutMs
+    const work = commit.then(() => true)
+    if (await within(context.clock, { ms, work, fallback: false })) return
+    throw commitUnknown(new Error(`The commit took more than ${ms} ms.`))
+  }
+
+  async #undo(open: OpenPhase<Tx>): Promise<void> {
+    const { context, job } = this.#passage
+    const ms = job.options.storeTimeoutMs
+    await within(context.clock, { ms, work: open.rollback(), fallback: undefined })
+  }
+
+  #context({ input }: Place, open: OpenPhase<Tx>): PhaseContext<unknown, unknown> {
+    const { job, claim } = this.#passage
+    const { caller, key } = job.identity
+    return {
+      ...{ tx: open.tx, input, caller, key, ip: job.origin.ip, fence: claim.fence },
+      stage: stageOn(open),
+    }
+  }
+}
+
+function commitUnknown(cause: unknown): RepriseError {
+  return new RepriseError('idempotency-commit-unknown', undefined, { cause })
+}
+
+function throughJson(state: unknown): unknown {
+  return state === undefined ? undefined : JSON.parse(JSON.stringify(state))
+}

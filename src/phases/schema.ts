@@ -1,0 +1,45 @@
+/**
+ * Input through Standard Schema: whatever library the app validates with.
+ *
+ * @module
+ */
+
+/** One thing that is wrong with an input. */
+export interface Issue {
+  readonly message: string
+  readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined
+}
+
+/** What a schema makes of a value. */
+export type Validation<Output> =
+  | { readonly value: Output; readonly issues?: undefined }
+  | { readonly issues: readonly Issue[] }
+
+/** A schema of zod, valibot, arktype … (Standard Schema v1). */
+export interface Schema<Output> {
+  readonly '~standard': {
+    readonly version: 1
+    readonly vendor: string
+    readonly validate: (value: unknown) => Validation<Output> | Promise<Validation<Output>>
+    readonly types?: { readonly input: unknown; readonly output: Output } | undefined
+  }
+}
+
+/** An input that the schema does not take. */
+export interface InvalidInput {
+  readonly issues: readonly { readonly path: string; readonly message: string }[]
+}
+
+/** Validates `value`. */
+export async function validate<Output>(
+  schema: Schema<Output>,
+  value: unknown,
+): Promise<{ readonly value: Output } | InvalidInput> {
+  const result = await schema['~standard'].validate(value)
+  if (result.issues === undefined) return { value: result.value }
+  return { issues: result.issues.map(({ path, message }) => ({ path: pathOf(path), message })) }
+}
+
+function pathOf(path: Issue['path'] = []): string {
+  return path.map((part) => String(typeof part === 'object' ? part.key : part)).join('.')
+}

@@ -1,0 +1,238 @@
+import { describe, expect, it } from 'vitest'
+import {
+  advance,
+  type CompleterOptions,
+  operation,
+  phase,
+  respond,
+  retryLater,
+} from '../../src/phases/index.ts'
+import { createWorkers, type WorkerEvent } from '../../src/workers/index.ts'
+import { anything, deed, request, seen, usePhases } from './phases-world.ts'
+
+const HOUR_MS = 3_600_000
+
+describe('the completer', () => {
+  const world = usePhases()
+
+  function making(completer: CompleterOptions) {
+    const state = { isDown: true, runs: 0 }
+    const op = operation(
+      'make',
+      { reprise: world.other(), input: anything, completer },
+      {
+        started: phase(async ({ tx, caller, input, ip }) => {
+          await deed(tx, `${caller} ${JSON.stringify(input)} ${ip}`)
+          return advance('second')
+        }),
+        second: phase(async () => {
+          state.runs++
+          return state.isDown ? retryLater({ reason: `try ${state.runs}` }) : respond(201, 'made')
+        }),
+      },
+    )
+    const events: WorkerEvent[] = []
+    const onEvent = (event: WorkerEvent) => void events.push(event)
+    const workers = createWorkers(world.reprise, { operations: [op], onEvent })
+    const completeOnce = async () => workers.completer?.runOnce()
+    return { op, state, completeOnce, events }
+  }
+
+  it('leaves the client its time, then goes on from the stored input for the stored caller', async () => {
+    const { op, state, completeOnce, events } = making({ graceMs: 1000, retryMs: 0 })
+    await op.run({ ...request('k'), origin: { ip: '203.0.113.7' } })
+    state.isDown = false
+    expect(await completeOnce()).toBe(0)
+    await world.age(1001)
+    expect(await completeOnce()).toBe(1)
+    expect(await completeOnce()).toBe(0)
+    expect(await world.deeds()).toEqual(['acct {"amount":5} 203.0.113.7'])
+    expect(seen(await op.run(request('k')))).toEqual(['replayed', 201, 'made'])
+    expect(events.flatMap(({ record }) => record ?? [])).toMatchObject([
+      { operation: 'make', ending: 'resumed' },
+    ])
+    const { records } = await world.store.list({ limit: 1 })
+    const history = await world.work.history(records[0]?.record.id ?? '')
+    expect(history.map(({ actor, ending }) => [actor, ending])).toEqual([
+      ['request', 'advanced'],
+      ['request', 'retry_later'],
+      ['completer', 'responded'],
+    ])
+  })
+
+  it('leaves alone what is being worked on', async () => {
+    const { op, completeOnce, state } = making({ graceMs: 0, retryMs: 0, triesMax: 1 })
+    state.isDown = true
+    await op.run(request('k'))
+    await world.pool.query(
+      `update reprise.records set lease_until = clock_timestamp() + interval '1 minute'`,
+    )
+    expect(await completeOnce()).toBe(0)
+  })
+
+  it('waits twice as long after each try, up to a bound, then puts it before a person', async () => {
+    const patience = { graceMs: 0, retryMs: 1000, retryMsMax: 8000, triesMax: 4 }
+    const { op, completeOnce, state } = making(patience)
+    await op.run(request('k'))
+    for (const pauseMs of [1000, 2000, 4000, 8000]) {
+      await world.age(pauseMs - 500)
+      expect(await completeOnce(), `before ${pauseMs}`).toBe(0)
+      await world.age(600)
+      expect(await completeOnce(), `after ${pauseMs}`).toBe(1)
+    }
+    expect(state.runs).toBe(5)
+    expect(await world.letters()).toEqual([])
+
+    await world.age(7500)
+    expect(await completeOnce()).toBe(0)
+    await world.age(600)
+    expect(await completeOnce()).toBe(1)
+    expect(state.runs).toBe(5)
+    expect(await world.letters()).toMatchObject([
+      { cause: 'attempts_exhausted', error: 'try 5', tries: 5, point: 'second' },
+    ])
+    expect(seen(await op.run(request('k')))).toEqual(['unknown'])
+
+    const [letter] = await world.letters()
+    expect(letter?.history.map(({ ending }) => ending)).toEqual([
+      'advanced',
+      ...Array.from({ length: 5 }, () => 'retry_later'),
+    ])
+    // Whoever mends the bug has as many tries again.
+    state.isDown = false
+    await world.settle(letter, 'resume')
+    expect(await completeOnce()).toBe(1)
+    expect(seen(await op.run(request('k')))).toEqual(['replayed', 201, 'made'])
+  })
+
+  it('notes what a phase throws, and goes on with the others', async () => {
+    const completer = { graceMs: 0, retryMs: 1000 }
+    const op = operation(
+      'make',
+      { reprise: world.other(), input: anything, completer },
+      {
+        started: phase(async ({ key }) => {
+          if (key === 'bad') throw new Error('a bug')
+          return respond(201)
+        }),
+      },
+    )
+    await expect(op.run(request('bad'))).rejects.toThrow('a bug')
+    await world.age(1001)
+    const errors: unknown[] = []
+    const onEvent = ({ error }: WorkerEvent) => void (error === undefined || errors.push(error))
+    const workers = createWorkers(world.reprise, { operations: [op], onEvent })
+    expect(await workers.completer?.runOnce()).toBe(1)
+    expect(errors).toEqual([new Error('a bug')])
+  })
+})
+
+describe('the reaper', () => {
+  const world = usePhases()
+
+  function making({ onAbandon }: { onAbandon?: (abandoned: unknown) => void } = {}) {
+    let isDown = true
+    const given = { reprise: world.other(), input: anything, retentionMs: HOUR_MS }
+    const op = operation(
+      'make',
+      { ...given, ...(onAbandon && { onAbandon }) },
+      {
+        started: phase(async () => (isDown ? retryLater({ reason: 'down' }) : respond(201))),
+      },
+    )
+    const workers = createWorkers(world.reprise, { operations: [op] })
+    const mend = () => {
+      isDown = false
+    }
+    return { op, mend, reapOnce: async () => workers.reaper?.runOnce(), workers }
+  }
+
+  it('deletes what was finished, with its history, after its retention and not before', async () => {
+    const { op, mend, reapOnce } = making()
+    await op.run(request('k'))
+    mend()
+    await op.run(request('k'))
+    await world.age(HOUR_MS - 10_000)
+    expect(await reapOnce()).toBe(0)
+    await world.age(20_000)
+    expect(await reapOnce()).toBe(1)
+    const left =
+      'select (select count(*) from reprise.records) + (select count(*) from reprise.attempts) as n'
+    expect((await world.pool.query(left)).rows).toEqual([{ n: '0' }])
+    expect(await world.letters()).toEqual([])
+  })
+
+  it('tells the app of what nobody finished, then puts it before a person', async () => {
+    const told: unknown[] = []
+    const { op, mend, reapOnce, workers } = making({ onAbandon: (one) => void told.push(one) })
+    await op.run(request('k'))
+    await world.age(HOUR_MS + 10_000)
+    expect(await workers.completer?.runOnce()).toBe(0)
+    expect(await reapOnce()).toBe(1)
+    expect(await reapOnce()).toBe(0)
+    expect(told).toEqual([{ caller: 'acct', key: 'k', point: 'started', input: { amount: 5 } }])
+    const letters = await world.letters()
+    expect(letters).toMatchObject([
+      { cause: 'abandoned', point: 'started', error: null, history: [{ ending: 'retry_later' }] },
+    ])
+    // The key is free, and the letter can still be taken up.
+    mend()
+    await world.settle(letters[0], 'resume')
+    expect(seen(await op.run(request('k')))).toEqual(['resumed', 201, ''])
+  })
+
+  it('puts it before a person even if the app throws', async () => {
+    const { op, reapOnce } = making({
+      onAbandon: () => {
+        throw new Error('not now')
+      },
+    })
+    await op.run(request('k'))
+    await world.age(HOUR_MS + 10_000)
+    expect(await reapOnce()).toBe(1)
+    expect(await world.letters()).toMatchObject([
+      { cause: 'abandoned', error: 'onAbandon threw Error: not now' },
+    ])
+  })
+
+  it('does not put before a person again what is there already', async () => {
+    const completer = { graceMs: 0, retryMs: 0, triesMax: 1 }
+    const given = { reprise: world.other(), input: anything, completer }
+    const op = operation('make', given, { started: phase(async () => retryLater()) })
+    const workers = createWorkers(world.reprise, { operations: [op] })
+    await op.run(request('k'))
+    await workers.completer?.runOnce()
+    expect(await world.letters()).toMatchObject([{ cause: 'attempts_exhausted' }])
+    await world.age(40 * 24 * HOUR_MS)
+    await workers.reaper?.runOnce()
+    expect(await world.letters()).toHaveLength(1)
+  })
+})
+
+describe('the workers', () => {
+  const world = usePhases()
+
+  it('start and stop any number of times, and leave a sign of life', async () => {
+    const op = operation(
+      'make',
+      { reprise: world.other(), input: anything },
+      {
+        started: phase(async () => respond(201)),
+      },
+    )
+    const workers = createWorkers(world.reprise, { operations: [op], node: 'n1' })
+    expect(workers.enqueuer).toBeUndefined()
+    workers.start()
+    workers.start()
+    expect([workers.completer?.isRunning, workers.reaper?.isRunning]).toEqual([true, true])
+    await Promise.all([workers.stop(), workers.stop()])
+    expect([workers.completer?.isRunning, workers.reaper?.isRunning]).toEqual([false, false])
+    await workers.stop()
+    expect(await workers.runOnce()).toEqual({ enqueuer: 0, completer: 0, reaper: 0 })
+    const seenWorkers = await world.work.workers()
+    expect(seenWorkers.map(({ worker, node, error }) => [worker, node, error])).toEqual([
+      ['completer', 'n1', null],
+      ['reaper', 'n1', null],
+    ])
+  })
+})
