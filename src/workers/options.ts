@@ -1,0 +1,190 @@
+/**
+ * Every default of the workers, in one place.
+ *
+ * @module
+ */
+
+import { hostname } from 'node:os'
+import { whole } from '../core/options.ts'
+import type { Random } from '../engine/clock.ts'
+import type { JobPatience } from '../engine/work.ts'
+import type { Completable } from '../phases/operation.ts'
+import type { Sink } from './sink.ts'
+import type { WorkerEvent } from './workers.ts'
+
+/** Settings of the enqueuer. */
+export interface EnqueuerOptions {
+  /**
+   * Longest pause between two looks, in milliseconds; a commit wakes it earlier.
+   *
+   * @default 1000
+   */
+  readonly everyMs?: number
+  /**
+   * How many jobs are handed over at once.
+   *
+   * @default 100
+   */
+  readonly batchMax?: number
+  /**
+   * How long the sink may take for a batch, in milliseconds.
+   *
+   * @default 30000
+   */
+  readonly timeoutMs?: number
+  /**
+   * First pause before a job that failed is tried again, in milliseconds; doubles.
+   *
+   * @default 1000
+   */
+  readonly retryMs?: number
+  /**
+   * The longest of these pauses, in milliseconds.
+   *
+   * @default 600000 (10 minutes)
+   */
+  readonly retryMsMax?: number
+  /**
+   * After this many tries a job is set aside, with its error.
+   *
+   * @default 25
+   */
+  readonly attemptsMax?: number
+}
+
+/** Settings of the completer; when it takes up which record is said by each operation. */
+export interface CompleterRunOptions {
+  /**
+   * Pause between two looks, in milliseconds.
+   *
+   * @default 10000
+   */
+  readonly everyMs?: number
+  /**
+   * How many records are driven at a time.
+   *
+   * @default 4
+   */
+  readonly concurrency?: number
+  /**
+   * How long a record whose outcome is unknown is left to the clients, whose route may let them take
+   * it up, before it is put before a person, in milliseconds.
+   *
+   * @default 300000 (5 minutes)
+   */
+  readonly unknownGraceMs?: number
+}
+
+/** Settings of the reaper. */
+export interface ReaperOptions {
+  /**
+   * Pause between two runs, in milliseconds.
+   *
+   * @default 3600000 (an hour)
+   */
+  readonly everyMs?: number
+  /**
+   * How many records are deleted in one statement.
+   *
+   * @default 1000
+   */
+  readonly batchMax?: number
+  /**
+   * How long `onAbandon` may take, in milliseconds.
+   *
+   * @default 60000
+   */
+  readonly leaseMs?: number
+  /**
+   * How long the counters of an hour are kept, in milliseconds.
+   *
+   * @default 2592000000 (30 days)
+   */
+  readonly countsMs?: number
+}
+
+/** Settings of `createWorkers`. */
+export interface WorkersOptions<Tx> {
+  /**
+   * The operations that the completer drives on.
+   *
+   * @default none
+   */
+  readonly operations?: readonly Completable[]
+  /**
+   * Where staged jobs go.
+   *
+   * @default nowhere: the enqueuer does not run
+   */
+  readonly sink?: Sink<Tx>
+  /** Settings of the enqueuer; `false` to leave it out. */
+  readonly enqueuer?: EnqueuerOptions | false
+  /** Settings of the completer; `false` to leave it out. */
+  readonly completer?: CompleterRunOptions | false
+  /** Settings of the reaper; `false` to leave it out. */
+  readonly reaper?: ReaperOptions | false
+  /**
+   * Name of this process, for whoever looks which worker last ran where.
+   *
+   * @default host name, process id and chance
+   */
+  readonly node?: string
+  /**
+   * Told of what the workers do, for logs and metrics.
+   *
+   * @default none
+   */
+  readonly onEvent?: (event: WorkerEvent) => void
+}
+
+/** The same with nothing left open. */
+export interface WorkerSettings<Tx> {
+  readonly operations: readonly Completable[]
+  readonly sink: Sink<Tx> | undefined
+  readonly enqueuer:
+    | (Required<Pick<EnqueuerOptions, 'everyMs' | 'batchMax' | 'timeoutMs'>> & JobPatience)
+    | false
+  readonly completer: Required<CompleterRunOptions> | false
+  readonly reaper: Required<ReaperOptions> | false
+  /** How long a record that needs a person is kept, in milliseconds. */
+  readonly buriedMs: number
+  readonly node: string
+  readonly onEvent: ((event: WorkerEvent) => void) | undefined
+}
+
+const DAY_MS = 86_400_000
+
+/**
+ * Fills in the defaults.
+ *
+ * @throws RepriseError `reprise-options-invalid`
+ */
+export function resolveWorkers<Tx>(
+  options: WorkersOptions<Tx>,
+  random: Random,
+): WorkerSettings<Tx> {
+  const { operations = [], sink, enqueuer = {}, completer = {}, reaper = {}, onEvent } = options
+  return {
+    ...{ operations, sink, onEvent, buriedMs: 30 * DAY_MS },
+    node: options.node ?? `${hostname()}:${process.pid}:${random.token().slice(0, 6)}`,
+    enqueuer: enqueuer !== false && {
+      everyMs: whole('enqueuer.everyMs', enqueuer.everyMs ?? 1000, 1),
+      batchMax: whole('enqueuer.batchMax', enqueuer.batchMax ?? 100, 1),
+      timeoutMs: whole('enqueuer.timeoutMs', enqueuer.timeoutMs ?? 30_000, 1),
+      retryMs: whole('enqueuer.retryMs', enqueuer.retryMs ?? 1000, 1),
+      retryMsMax: whole('enqueuer.retryMsMax', enqueuer.retryMsMax ?? 600_000, 1),
+      attemptsMax: whole('enqueuer.attemptsMax', enqueuer.attemptsMax ?? 25, 1),
+    },
+    completer: completer !== false && {
+      everyMs: whole('completer.everyMs', completer.everyMs ?? 10_000, 1),
+      concurrency: whole('completer.concurrency', completer.concurrency ?? 4, 1),
+      unknownGraceMs: whole('completer.unknownGraceMs', completer.unknownGraceMs ?? 300_000, 0),
+    },
+    reaper: reaper !== false && {
+      everyMs: whole('reaper.everyMs', reaper.everyMs ?? 3_600_000, 1),
+      batchMax: whole('reaper.batchMax', reaper.batchMax ?? 1000, 1),
+      leaseMs: whole('reaper.leaseMs', reaper.leaseMs ?? 60_000, 100),
+      countsMs: whole('reaper.countsMs', reaper.countsMs ?? 30 * DAY_MS, 0),
+    },
+  }
+}

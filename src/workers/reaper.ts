@@ -1,0 +1,67 @@
+/**
+ * Removes what is past its retention. What was finished is deleted; what never was is put before a
+ * person.
+ *
+ * @module
+ */
+
+import type { Random } from '../engine/clock.ts'
+import type { Store } from '../engine/store.ts'
+import type { TakenRecord } from '../engine/work.ts'
+import { messageOf } from '../phases/message.ts'
+import type { Completable } from '../phases/operation.ts'
+import type { Ran } from './service.ts'
+
+/** What a reaper works with. */
+export interface ReaperParts<Tx> {
+  readonly store: Store<Tx>
+  readonly operations: ReadonlyMap<string, Completable>
+  readonly random: Random
+  /** How many records are deleted in one statement. */
+  readonly batchMax: number
+  /** How long `onAbandon` may take, in milliseconds. */
+  readonly leaseMs: number
+  /** How long the counters of an hour are kept, in milliseconds. */
+  readonly countsMs: number
+}
+
+/** Removes everything whose time has come. */
+export async function reap<Tx>(parts: ReaperParts<Tx>): Promise<Ran> {
+  const { store, batchMax } = parts
+  let done = 0
+  for (let swept = batchMax; swept === batchMax; done += swept) swept = await store.sweep(batchMax)
+  const { work } = store
+  if (work === undefined) return { done }
+
+  let buried = 0
+  while (await buryAbandoned(parts)) buried++
+  for (let swept = batchMax; swept === batchMax; ) swept = await work.sweepHistory(batchMax)
+  for (let swept = batchMax; swept === batchMax; ) {
+    swept = await work.counts.sweep(batchMax, parts.countsMs)
+  }
+  return { done: done + buried, buried }
+}
+
+async function buryAbandoned<Tx>(parts: ReaperParts<Tx>): Promise<boolean> {
+  const { store, operations, random, leaseMs } = parts
+  const letters = store.work?.letters
+  const owner = random.token()
+  const taken = await letters?.takeAbandoned({ owner, leaseMs, retentionMs: leaseMs })
+  if (taken === undefined) return false
+  const error = await tell(operations.get(taken.operation), taken)
+  await letters?.bury(taken.claim, { cause: 'abandoned', error, retentionMs: leaseMs })
+  return true
+}
+
+/** Tells the app; that it throws does not keep the record from a person. */
+async function tell(
+  operation: Completable | undefined,
+  taken: TakenRecord,
+): Promise<string | null> {
+  try {
+    await operation?.abandon(taken)
+    return null
+  } catch (error) {
+    return `onAbandon threw ${messageOf(error)}`
+  }
+}
