@@ -1,0 +1,55 @@
+/**
+ * One attempt: a request, and its whole answer.
+ *
+ * @module
+ */
+
+import type { Context } from './context.ts'
+import { timeoutError } from './errors.ts'
+import type { Life } from './life.ts'
+import type { Outgoing } from './request.ts'
+
+/** The whole answer, with its body as text where that helps to understand it; or that there is none. */
+export type Attempt =
+  | { readonly response: Response; readonly text: string }
+  | { readonly error: unknown; readonly isTimeout: boolean }
+
+/** Sends once. Never throws: an attempt without an answer is an outcome. */
+export async function attempt(
+  request: Outgoing,
+  headers: Headers,
+  { fetch, attemptTimeoutMs, life }: Pick<Context, 'fetch' | 'attemptTimeoutMs'> & { life: Life },
+): Promise<Attempt> {
+  try {
+    const outcome = await life.during(async (control) => {
+      const { url, method, body, options, extra } = request
+      const { signal } = control
+      const response = await fetch(url, { ...options, ...extra, method, headers, body, signal })
+      const { headers: given, type } = response
+      const isEvents = given.get('Content-Type')?.startsWith('text/event-stream')
+      // Streams of events, and answers that the browser does not let us read, stay as they are.
+      if (!isEvents && !type.startsWith('opaque')) return whole(response)
+      life.handOver(control)
+      return { response, text: '' }
+    }, attemptTimeoutMs)
+    if (outcome !== undefined) return outcome
+    return { error: timeoutError(), isTimeout: true }
+  } catch (error) {
+    return { error, isTimeout: false }
+  }
+}
+
+/**
+ * The answer with its body in memory: a connection that breaks in the middle of it is a failed
+ * attempt, and not a surprise for whoever reads the body.
+ */
+async function whole(response: Response): Promise<Attempt> {
+  const { status, statusText, headers, url } = response
+  const bytes = await response.arrayBuffer()
+  // Some statuses may not even have an empty body.
+  const copy = new Response(bytes.byteLength ? bytes : null, { status, statusText, headers })
+  Object.defineProperty(copy, 'url', { value: url })
+  // Only conflicts are told apart by what they say.
+  const text = status === 409 ? new TextDecoder().decode(bytes) : ''
+  return { response: copy, text }
+}

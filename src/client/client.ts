@@ -1,0 +1,214 @@
+/**
+ * The client: `fetch` with keys, safe retries and a journal.
+ *
+ * @module
+ */
+
+import { budgetsOf } from './budget.ts'
+import type { Context, Result } from './context.ts'
+import { deliveryOf } from './delivery.ts'
+import { byAge, isOpen, type JournalEntry } from './entry.ts'
+import { type Journal, journalOf, memoryJournal, type Release } from './journal.ts'
+import { type Life, lifeOf } from './life.ts'
+import { begun, leftBehind } from './operations.ts'
+import { type ClientOptions, DEFAULTS } from './options.ts'
+import { type ClientInit, outgoing } from './request.ts'
+import { type Turns, takeTurn } from './turns.ts'
+
+/** A verb. */
+export type Send = <T = unknown>(url: string | URL, init?: ClientInit) => Promise<Result<T>>
+
+/** An operation that was taken up again: with its answer, or with what was thrown. */
+export type Resumed =
+  | { readonly entry: JournalEntry; readonly result: Result }
+  | { readonly entry: JournalEntry; readonly error: unknown }
+
+/** What to resume. */
+export interface ResumeOptions {
+  /** Only the operation with this key, and those that have to come before it. */
+  readonly key?: string
+  /** Stops it. */
+  readonly signal?: AbortSignal
+}
+
+/** `fetch`, and more. */
+export interface Client {
+  /** As `fetch`; throws an `OutcomeUnknownError` where it is not known what became of it. */
+  (input: RequestInfo | URL, init?: ClientInit): Promise<Response>
+  /** Sends a request with any method, and tells how it went. */
+  request<T = unknown>(input: RequestInfo | URL, init?: ClientInit): Promise<Result<T>>
+  readonly post: Send
+  readonly put: Send
+  readonly patch: Send
+  readonly delete: Send
+  /**
+   * Finishes what is left in the journal, with the same keys: after a crash or a reload, or after an
+   * `OutcomeUnknownError`. What another tab or process is at work on is left to it. Also happens by
+   * itself when the network comes back.
+   */
+  resume(options?: ResumeOptions): Promise<readonly Resumed[]>
+  /** What was written down. */
+  readonly journal: Pick<Journal, 'list' | 'forget'>
+  /** Stops listening for the network. Operations that are under way are not touched. */
+  close(): void
+}
+
+/** How many operations are resumed at once. */
+const RESUMED_AT_ONCE = 8
+
+/** Makes a client. */
+export function createClient(options: ClientOptions = {}): Client {
+  const context = contextOf(options)
+  const { clock, journal } = context
+  const turns: Turns = new Map()
+  let createdAt = 0
+  let count = 0
+  /** When the last operation was begun that a client before this one has left. */
+  const newest = journal.list().then(
+    (entries) => entries.at(-1)?.createdAt ?? 0,
+    () => 0,
+  )
+
+  const caller = () => (typeof context.caller === 'function' ? context.caller() : context.caller)
+
+  async function send(input: RequestInfo | URL, init: ClientInit = {}): Promise<Result> {
+    const { resource = null } = init
+    // Taken before anything is awaited: this is the order in which operations were begun.
+    createdAt = Math.max(createdAt + 0.001, clock.unix())
+    const place = { createdAt, resource, caller: caller() }
+    const after = ++count / 1000
+    const turn = resource === null ? undefined : takeTurn(turns, lockOf(place))
+    let life: Life | undefined
+    let release: Release | undefined
+    try {
+      const request = await outgoing(input, init, context)
+      life = lifeOf(clock, init.deadlineMs ?? context.deadlineMs, request.signal)
+      // Clocks are put back; what is left comes first all the same.
+      place.createdAt = Math.max(place.createdAt, (await newest) + after)
+      const operation = await begun(request, place, context)
+      const { entry } = operation
+      const delivery = deliveryOf(context, operation, life)
+      if (!entry) return await delivery.run()
+      if (turn?.before) {
+        await delivery.queue()
+        await turn.before
+      }
+      // Held elsewhere, it does not stop the call: the key makes a repetition harmless.
+      release = await journal.lock(lockOf(entry))
+      if (turn && !(await isFirst(entry))) {
+        await delivery.queue()
+        return await delivery.hold()
+      }
+      return await delivery.run()
+    } finally {
+      release?.()
+      life?.end()
+      turn?.done()
+    }
+  }
+
+  /** What is to be done on behalf of the present caller, oldest first. */
+  async function open(): Promise<readonly JournalEntry[]> {
+    const present = caller()
+    return (await journal.list()).filter((entry) => isOpen(entry) && entry.caller === present)
+  }
+
+  /** Settles what is left of those before it. */
+  async function isFirst(entry: JournalEntry): Promise<boolean> {
+    const before = (await open()).filter(
+      (other) => other.resource === entry.resource && byAge(other, entry) < 0,
+    )
+    return (await settle(before)).every((one) => 'result' in one)
+  }
+
+  /** One after the other, under their lock; what comes after a failure has to wait for it. */
+  async function settle(
+    entries: readonly JournalEntry[],
+    signal?: AbortSignal,
+  ): Promise<readonly Resumed[]> {
+    const done: Resumed[] = []
+    for (const { id } of entries) {
+      const entry = await journal.get(id)
+      // Somebody else may have settled it meanwhile.
+      if (!entry || !isOpen(entry)) continue
+      const life = lifeOf(clock, context.deadlineMs, signal)
+      try {
+        done.push({ entry, result: await deliveryOf(context, leftBehind(entry), life).run() })
+      } catch (error) {
+        done.push({ entry, error })
+        break
+      } finally {
+        life.end()
+      }
+    }
+    return done
+  }
+
+  async function resume({ key, signal }: ResumeOptions = {}): Promise<readonly Resumed[]> {
+    const groups = new Map<string, JournalEntry[]>()
+    for (const entry of await open()) {
+      const name = lockOf(entry)
+      groups.set(name, [...(groups.get(name) ?? []), entry])
+    }
+    const left = [...groups].filter(
+      ([, group]) => key === undefined || group.some((entry) => entry.key === key),
+    )
+    const done: Resumed[] = []
+    const work = async () => {
+      for (let next = left.shift(); next; next = left.shift()) {
+        const [name, group] = next
+        const turn = takeTurn(turns, name)
+        await turn.before
+        const release = await journal.lock(name)
+        try {
+          if (release) done.push(...(await settle(group, signal)))
+        } finally {
+          release?.()
+          turn.done()
+        }
+      }
+    }
+    await Promise.all(Array.from({ length: RESUMED_AT_ONCE }, work))
+    return done.sort((a, b) => byAge(a.entry, b.entry))
+  }
+
+  // That the answer is a T is for the caller to know, here and below.
+  const request = send as Client['request']
+  const verb =
+    (method: string): Send =>
+    (url, init) =>
+      request(url, { ...init, method })
+  return Object.assign(
+    async (input: RequestInfo | URL, init?: ClientInit) => (await send(input, init)).response,
+    {
+      ...{ request, resume, journal },
+      ...{ post: verb('POST'), put: verb('PUT'), patch: verb('PATCH'), delete: verb('DELETE') },
+      close: context.connectivity.onOnline(() => void resume().catch(() => {})),
+    },
+  )
+}
+
+/** `fetch` as it was, with keys and safe retries: a drop-in. */
+export function idempotentFetch(send: typeof fetch = fetch, options?: ClientOptions): Client {
+  return createClient({ ...options, fetch: send })
+}
+
+function contextOf(options: ClientOptions): Context {
+  // Settings that are there and undefined are not there.
+  const given: ClientOptions = Object.fromEntries(
+    Object.entries(options).filter(([, value]) => value !== undefined),
+  )
+  const { journal = memoryJournal(), journalLimits } = given
+  const settings = { ...DEFAULTS, ...given }
+  return {
+    ...settings,
+    journal: journalOf(journal, journalLimits),
+    budgets: budgetsOf(settings.retryBudget),
+    honours: new Set(),
+  }
+}
+
+/** Operations of one resource share a lock, so that nobody overtakes. */
+function lockOf(entry: Pick<JournalEntry, 'resource' | 'caller'> & { id?: string }): string {
+  return entry.resource === null ? `${entry.id}` : `${entry.caller} ${entry.resource}`
+}

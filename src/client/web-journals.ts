@@ -1,0 +1,114 @@
+/**
+ * Journals that outlive the tab.
+ *
+ * @module
+ */
+
+import type { JournalEntry } from './entry.ts'
+import { type JournalStore, localLocks, type Release } from './journal.ts'
+
+/** Settings of {@link localStorageJournal}. */
+export interface LocalStorageOptions {
+  /**
+   * What the names of the items begin with.
+   *
+   * @default 'reprise:'
+   */
+  readonly prefix?: string
+  /**
+   * Where the items are kept.
+   *
+   * @default localStorage
+   */
+  readonly storage?: Storage
+}
+
+/** Settings of {@link indexedDbJournal}. */
+export interface IndexedDbOptions {
+  /**
+   * Name of the database.
+   *
+   * @default 'reprise'
+   */
+  readonly name?: string
+}
+
+/**
+ * A journal in `localStorage`: simple to look at, a few megabytes, written at once. The tabs of an
+ * origin share it.
+ */
+export function localStorageJournal({
+  prefix = 'reprise:',
+  storage = localStorage,
+}: LocalStorageOptions = {}): JournalStore {
+  const parse = (text: string | null): JournalEntry | undefined =>
+    text === null ? undefined : JSON.parse(text)
+  return {
+    put: async (entry) => storage.setItem(prefix + entry.id, JSON.stringify(entry)),
+    get: async (id) => parse(storage.getItem(prefix + id)),
+    remove: async (id) => storage.removeItem(prefix + id),
+    list: async () =>
+      Array.from({ length: storage.length }, (_, at) => storage.key(at))
+        .filter((name) => name?.startsWith(prefix))
+        .flatMap((name) => parse(storage.getItem(name ?? '')) ?? []),
+    lock: tabLocks(prefix),
+  }
+}
+
+/** A journal in IndexedDB: for large bodies, for workers, and durable on disk. Tabs share it. */
+export function indexedDbJournal({ name = 'reprise' }: IndexedDbOptions = {}): JournalStore {
+  let opened: Promise<IDBDatabase> | undefined
+  const open = () => {
+    const opening = indexedDB.open(name, 1)
+    opening.addEventListener('upgradeneeded', () =>
+      opening.result.createObjectStore('journal', { keyPath: 'id' }),
+    )
+    return settled(opening)
+  }
+  async function ask<T>(
+    mode: IDBTransactionMode,
+    act: (store: IDBObjectStore) => IDBRequest<T>,
+  ): Promise<T> {
+    const database = await (opened ??= open())
+    const transaction = database.transaction('journal', mode, { durability: 'strict' })
+    const answer = settled(act(transaction.objectStore('journal')))
+    await new Promise<void>((resolve, reject) => {
+      transaction.addEventListener('complete', () => resolve())
+      transaction.addEventListener('abort', () =>
+        reject(new Error('IndexedDB', { cause: transaction.error })),
+      )
+    })
+    return answer
+  }
+  return {
+    put: async (entry) => void (await ask('readwrite', (store) => store.put(entry))),
+    get: (id) => ask('readonly', (store) => store.get(id)),
+    remove: (id) => ask('readwrite', (store) => store.delete(id)),
+    list: () => ask('readonly', (store) => store.getAll()),
+    lock: tabLocks(`${name}:`),
+  }
+}
+
+function settled<T>(request: IDBRequest<T>): Promise<T> {
+  return new Promise((resolve, reject) => {
+    request.addEventListener('success', () => resolve(request.result))
+    request.addEventListener('error', () =>
+      reject(new Error('IndexedDB', { cause: request.error })),
+    )
+  })
+}
+
+/** Web Locks, which a closed or crashed tab gives back; without them, locks within the tab. */
+function tabLocks(prefix: string): JournalStore['lock'] {
+  const locks = globalThis.navigator?.locks
+  if (locks === undefined) return localLocks()
+  return (name) =>
+    new Promise<Release | undefined>((resolve, reject) => {
+      locks
+        .request(prefix + name, { ifAvailable: true }, (lock) => {
+          if (lock === null) return resolve(undefined)
+          return new Promise<void>((release) => resolve(release))
+        })
+        .catch(reject)
+    })
+}

@@ -1,0 +1,310 @@
+import { mkdtempSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
+import { readdir, stat } from 'node:fs/promises'
+import { hostname, tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { JournalError, OutcomeUnknownError } from '../../src/client/errors.ts'
+import { fileJournal } from '../../src/client/file-journal.ts'
+import { type JournalStore, memoryJournal } from '../../src/client/journal.ts'
+import { localStorageJournal } from '../../src/client/web-journals.ts'
+import { FakeClock } from '../../src/testing/fake-clock.ts'
+import { done, START, thrownBy, world } from './world.ts'
+
+function temporaryFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'reprise-journal-'))
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  return folder
+}
+
+/** What browsers have, as far as a journal sees it; the real one is in the tests with Chromium. */
+function storage(): Storage {
+  const items = new Map<string, string>([['other', 'not ours']])
+  return {
+    get length() {
+      return items.size
+    },
+    key: (at) => [...items.keys()][at] ?? null,
+    getItem: (name) => items.get(name) ?? null,
+    setItem: (name, value) => void items.set(name, value),
+    removeItem: (name) => void items.delete(name),
+    clear: () => items.clear(),
+  }
+}
+
+const STORES: readonly (readonly [string, () => JournalStore])[] = [
+  ['memory', memoryJournal],
+  ['a folder', () => fileJournal({ folder: join(temporaryFolder(), 'journal') })],
+  ['localStorage', () => localStorageJournal({ storage: storage() })],
+]
+
+describe.each(STORES)('a journal in %s', (_, store) => {
+  it('has the operation before it is sent, and marks it when it is answered', async () => {
+    const journal = store()
+    const { client, arrived, network } = world(['hang'], { journal })
+    const waiting = world([done], { journal: store() })
+    network.set(false)
+    const sending = thrownBy(client.post('charges', { json: { amount: 1 }, deadlineMs: 1e9 }))
+    await expect.poll(async () => (await journal.list())[0]?.state).toBe('queued')
+    network.set(true)
+    await arrived(1)
+    const [sent] = await client.journal.list()
+    expect(sent).toMatchObject({ state: 'sent', sentAt: START, body: '{"amount":1}', attempts: 0 })
+    expect(sent?.headers).toContainEqual(['content-type', 'application/json'])
+    void sending
+
+    await waiting.client.post('charges', { json: { amount: 1 } })
+    expect(await waiting.client.journal.list()).toMatchObject([
+      { state: 'answered', status: 201, attempts: 1, answeredAt: START, body: null, headers: [] },
+    ])
+  })
+
+  it('lets another client finish what was left, with the same key and the same bytes', async () => {
+    const journal = store()
+    const first = world(['cut'], { journal })
+    const bytes = new Uint8Array([0, 255, 10, 13, 0xef, 0xbb, 0xbf])
+    const left = [
+      await thrownBy(first.client.post('a', { json: { text: 'ä\u2028' }, headers: { B: 'c' } })),
+      await thrownBy(first.client.put('b?x=1', { body: bytes, credentials: 'include' })),
+      await thrownBy(first.client.delete('c', { body: '\ufefftext' })),
+    ]
+    const second = world([done], { journal, baseUrl: 'https://elsewhere.example' })
+    const resumed = await second.client.resume()
+
+    expect(resumed.map((one) => 'result' in one && one.result.key)).toEqual(
+      left.map((error) => error instanceof OutcomeUnknownError && error.key),
+    )
+    const byUrl = (seen: typeof first.seen) =>
+      new Map(seen.map(({ url, method, body, key }) => [url, { method, body, key }]))
+    expect(byUrl(second.seen)).toEqual(byUrl(first.seen))
+    expect(second.seen.find(({ method }) => method === 'POST')?.headers.get('B')).toBe('c')
+    expect(await second.client.resume()).toEqual([])
+  })
+
+  it('gives a lock to one at a time', async () => {
+    const journal = store()
+    const release = await journal.lock('a')
+    expect(release).toBeTypeOf('function')
+    expect(await journal.lock('a')).toBeUndefined()
+    const other = await journal.lock('b')
+    expect(other).toBeTypeOf('function')
+    release?.()
+    other?.()
+    const again = await journal.lock('a')
+    expect(again).toBeTypeOf('function')
+    again?.()
+  })
+
+  it('forgets what it is told to forget', async () => {
+    const { client } = world(['cut'], { journal: store() })
+    await thrownBy(client.post('a'))
+    const [entry] = await client.journal.list()
+    await client.journal.forget(entry?.id ?? '')
+    expect([await client.journal.list(), await client.resume()]).toEqual([[], []])
+  })
+})
+
+describe('the journal', () => {
+  it('is bounded: answered operations go oldest first, open ones are never dropped', async () => {
+    const { client, seen } = world([done, done, done, 'cut'], {
+      ...{ attemptsMax: 1, journalLimits: { answeredMax: 2, openMax: 2 } },
+    })
+    for (const path of ['a', 'b', 'c', 'd', 'e']) await client.post(path).catch(() => {})
+    const kept = (await client.journal.list()).map(({ url, state }) => `${url.at(-1)} ${state}`)
+    expect(kept).toEqual(['b answered', 'c answered', 'd sent', 'e sent'])
+
+    await expect(client.post('f')).rejects.toThrow(JournalError)
+    expect(seen).toHaveLength(5)
+    // What is open already may be tried again.
+    await client.resume()
+    expect(seen).toHaveLength(7)
+  })
+
+  it('may keep nothing of what is answered', async () => {
+    const { client } = world([done], { journalLimits: { answeredMax: 0 } })
+    await client.post('a')
+    expect(await client.journal.list()).toEqual([])
+  })
+
+  it('that is full notices that another tab has made room', async () => {
+    const journal = memoryJournal()
+    const limits = { journal, journalLimits: { openMax: 1 }, attemptsMax: 1 }
+    const first = world(['cut', done], limits)
+    await thrownBy(first.client.post('a'))
+    await world([done], limits).client.resume()
+    expect((await first.client.post('b')).response.status).toBe(201)
+  })
+
+  it('that can not be written keeps the operation from being sent', async () => {
+    const put = async () => {
+      throw new Error('quota')
+    }
+    const { client, seen } = world([done], { journal: { ...memoryJournal(), put } })
+    await expect(client.post('a')).rejects.toMatchObject({
+      ...{ name: 'JournalError', cause: { message: 'quota' } },
+    })
+    expect(seen).toEqual([])
+  })
+
+  it('that can not be written afterwards does not cost the answer', async () => {
+    const memory = memoryJournal()
+    const put: JournalStore['put'] = async (entry) => {
+      if (entry.state === 'answered') throw new Error('quota')
+      return memory.put(entry)
+    }
+    const { client, events } = world([done], { journal: { ...memory, put } })
+    expect((await client.post('a')).response.status).toBe(201)
+    expect(events.map(({ type }) => type)).toEqual(['attempt', 'journal_error', 'answered'])
+    expect(await memory.list()).toMatchObject([{ state: 'sent' }])
+  })
+
+  it('holds no secret, and a resumed operation gets its own from the client', async () => {
+    const journal = memoryJournal()
+    const headers = {
+      ...{ Authorization: 'Bearer s3cret', 'X-Api-Key': 's3cret', Cookie: 's3cret' },
+      ...{ 'X-CSRF-Token': 's3cret', 'X-Pin': 's3cret', 'X-Kind': 'kept' },
+    }
+    const options = { journal, secretHeaders: /^x-pin$/ }
+    const first = world(['cut'], { ...options, headers: { 'X-Password': 's3cret' } })
+    await thrownBy(first.client.post('a', { headers }))
+    expect(first.seen[0]?.headers.get('Authorization')).toBe('Bearer s3cret')
+    expect(first.seen[4]?.headers.get('Authorization')).toBe('Bearer s3cret')
+    expect(JSON.stringify(await journal.list())).not.toContain('s3cret')
+    expect(JSON.stringify(await journal.list())).toContain('kept')
+
+    const second = world([done], { ...options, headers: { Authorization: 'Bearer fresh' } })
+    await second.client.resume()
+    expect(second.seen[0]?.headers.get('Authorization')).toBe('Bearer fresh')
+    expect(second.seen[0]?.headers.get('X-Kind')).toBe('kept')
+    expect(second.seen[0]?.key).toBe(first.seen[0]?.key)
+  })
+
+  it('is not resumed on behalf of another caller', async () => {
+    const journal = memoryJournal()
+    await thrownBy(world(['cut'], { journal, caller: 'ann' }).client.post('a', { key: 'k' }))
+    const bob = world([done], { journal, caller: () => 'bob' })
+    expect(await bob.client.resume()).toEqual([])
+    await bob.client.post('a', { key: 'k' })
+    expect(await world([done], { journal, caller: 'ann' }).client.resume()).toHaveLength(1)
+  })
+
+  it('refuses a key of an operation that is not settled for another request', async () => {
+    const { client, seen } = world(['cut'], { attemptsMax: 1 })
+    await thrownBy(client.post('a', { key: 'k', json: 1 }))
+    await expect(client.post('a', { key: 'k', json: 2 })).rejects.toThrow(TypeError)
+    expect(seen).toHaveLength(1)
+  })
+
+  it('goes on with an operation whose key is given again, and counts its age from the start', async () => {
+    const { client, clock, seen } = world(['cut', done, done], { attemptsMax: 1 })
+    const error = await thrownBy(client.post('a', { json: 1 }))
+    const key = error instanceof OutcomeUnknownError ? error.key : ''
+    clock.advance(1000)
+    expect(await client.post('a', { key, json: 1 })).toMatchObject({ key, attempts: 2 })
+    expect(await client.journal.list()).toMatchObject([{ sentAt: START, state: 'answered' }])
+    clock.advance(86_400_000)
+    expect(await thrownBy(client.post('a', { key, json: 1 }))).toMatchObject({
+      reason: 'retention',
+    })
+    expect(seen).toHaveLength(2)
+  })
+
+  it('leaves to another tab or process what it is at work on', async () => {
+    const journal = memoryJournal()
+    const busy = world(['hang'], { journal })
+    void thrownBy(busy.client.post('a'))
+    await busy.arrived(1)
+    const other = world([done], { journal })
+    expect(await other.client.resume()).toEqual([])
+    expect(other.seen).toEqual([])
+  })
+
+  it('is resumed once, also by two at the same time', async () => {
+    const journal = memoryJournal()
+    for (const path of ['a', 'b', 'c']) {
+      await thrownBy(world(['cut'], { journal }).client.post(path))
+    }
+    const [one, two] = [world([done], { journal }), world([done], { journal })]
+    const results = await Promise.all([
+      one.client.resume(),
+      two.client.resume(),
+      one.client.resume(),
+    ])
+    expect(results.flat()).toHaveLength(3)
+    expect(one.seen.length + two.seen.length).toBe(3)
+  })
+
+  it('may be resumed for one key, and is stopped by a signal', async () => {
+    const { client, seen } = world(['cut', 'cut', done], { attemptsMax: 1 })
+    await thrownBy(client.post('a', { key: 'one' }))
+    await thrownBy(client.post('b', { key: 'two' }))
+    expect(await client.resume({ key: 'two' })).toMatchObject([{ result: { key: 'two' } }])
+    expect(seen).toHaveLength(3)
+    expect(await client.resume({ signal: AbortSignal.abort() })).toMatchObject([
+      { error: { key: 'one', reason: 'aborted' } },
+    ])
+    expect(seen).toHaveLength(3)
+    expect(await client.resume()).toMatchObject([{ result: { key: 'one' } }])
+  })
+})
+
+describe('a journal in a folder', () => {
+  it('can be read by its owner only', async () => {
+    const folder = join(temporaryFolder(), 'deep', 'journal')
+    const { client } = world(['cut'], { journal: fileJournal({ folder }) })
+    await thrownBy(client.post('a', { json: { card: 4242 } }))
+    const [name = ''] = await readdir(folder)
+    expect(name).toMatch(/^[0-9a-f]{64}\.json$/)
+    expect((await stat(folder)).mode & 0o777).toBe(0o700)
+    expect((await stat(join(folder, name))).mode & 0o777).toBe(0o600)
+  })
+
+  it('leaves nothing behind but its entries', async () => {
+    const folder = temporaryFolder()
+    const { client } = world(['cut', done], { journal: fileJournal({ folder }) })
+    await client.post('a')
+    await expect.poll(async () => (await readdir(folder)).length).toBe(1)
+  })
+
+  it('takes the lock of a process that is gone, and no other', async () => {
+    const folder = temporaryFolder()
+    const clock = new FakeClock(Date.now())
+    const one = fileJournal({ folder, clock })
+    const two = fileJournal({ folder, clock })
+    const release = await one.lock('a')
+    expect(await two.lock('a')).toBeUndefined()
+    // Its holder shows that it lives, for as long as it does.
+    for (let i = 0; i < 10; i++) {
+      clock.advance(5_000)
+      await expect.poll(async () => newest(folder)).toBeGreaterThan(clock.unix() - 100)
+    }
+    expect(await two.lock('a')).toBeUndefined()
+
+    const [file = ''] = await readdir(folder)
+    release?.()
+    await expect.poll(() => readdir(folder)).toEqual([])
+    for (const [holder, isFree] of [
+      // No process has this number.
+      [`4194999 ${hostname()} x`, true],
+      // A former process with the number of this one.
+      [`${process.pid} ${hostname()} x`, true],
+      [`${process.ppid} ${hostname()} x`, false],
+      ['1 another-machine x', false],
+    ] as const) {
+      writeFileSync(join(folder, file), holder)
+      utimesSync(join(folder, file), clock.unix() / 1000, clock.unix() / 1000)
+      const taken = await one.lock('a')
+      expect([holder, taken !== undefined]).toEqual([holder, isFree])
+      taken?.()
+      if (isFree) await expect.poll(() => readdir(folder)).toEqual([])
+    }
+    clock.advance(120_000)
+    const late = await one.lock('a')
+    expect(late).toBeTypeOf('function')
+    late?.()
+  })
+})
+
+async function newest(folder: string): Promise<number> {
+  const [name = ''] = await readdir(folder)
+  return (await stat(join(folder, name))).mtimeMs
+}
