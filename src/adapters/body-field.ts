@@ -7,13 +7,15 @@
  * @module
  */
 
+import { RepriseError } from '../core/errors.ts'
+
 /** The member of a body in text. */
 export function fieldIn(
   text: string,
   contentType: string | null,
   name: string,
 ): string | undefined {
-  if (/^application\/x-www-form-urlencoded\b/i.test(contentType ?? '')) {
+  if (isForm(contentType)) {
     const values = new URLSearchParams(text).getAll(name)
     return values.length > 1 ? '' : values[0]
   }
@@ -21,6 +23,21 @@ export function fieldIn(
     return memberOf(JSON.parse(text), name)
   } catch {
     return undefined
+  }
+}
+
+/**
+ * What a body in text says, as a value; `undefined` when there is none.
+ *
+ * @throws RepriseError `idempotency-body-invalid`
+ */
+export function valueIn(text: string, contentType: string | null): unknown {
+  if (text === '') return undefined
+  if (isForm(contentType)) return Object.fromEntries(new URLSearchParams(text))
+  try {
+    return JSON.parse(text)
+  } catch (cause) {
+    throw new RepriseError('idempotency-body-invalid', 'The body is not JSON', { cause })
   }
 }
 
@@ -32,4 +49,8 @@ export function memberOf(parsed: unknown, name: string): string | undefined {
   const value: unknown = Reflect.get(parsed, name)
   if (typeof value === 'number') return String(value)
   return typeof value === 'string' ? value : ''
+}
+
+function isForm(contentType: string | null): boolean {
+  return /^application\/x-www-form-urlencoded\b/i.test(contentType ?? '')
 }

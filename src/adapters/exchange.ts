@@ -28,9 +28,26 @@ export interface Exchange {
    * @param options - how much of a body is read at most; must leave the body to whoever is next
    */
   field(name: string, options: BodyOptions): Promise<string | undefined>
+  /** What a JSON or form body says, as a value; must leave the body to whoever reads it next. */
+  value(options: BodyOptions): Promise<unknown>
 }
+
+/** What a request asks for. */
+export type Asked = Pick<Exchange, 'method' | 'route' | 'path'>
 
 /** The first field line of a header. */
 export function headerOf(exchange: Exchange, name: string): string | null {
   return exchange.lines(name)[0] ?? null
+}
+
+/** Whether the request may have been sent again by somebody else (RFC 8470). */
+export function isEarly(exchange: Exchange): boolean {
+  return headerOf(exchange, 'early-data') === '1'
+}
+
+/** How long the client asks to wait (`Prefer: wait=n`), within the bound, in milliseconds. */
+export function waitOf(exchange: Exchange, waitMsMax: number): { waitMs?: number } {
+  const prefer = exchange.lines('prefer').join(',')
+  const seconds = /(?:^|[,;])\s*wait\s*=\s*"?(\d{1,9})"?\s*(?:$|[,;])/i.exec(prefer)?.[1]
+  return seconds === undefined ? {} : { waitMs: Math.min(Number(seconds) * 1000, waitMsMax) }
 }

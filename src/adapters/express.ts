@@ -5,17 +5,19 @@
  */
 
 import type { ServerResponse } from 'node:http'
+import type { Request } from 'express'
 import type { Reprise } from '../engine/reprise.ts'
+import type { Servable } from '../engine/servable.ts'
 import type { ParsedRequest } from './node-body.ts'
 import { nodeExchange } from './node-exchange.ts'
 import { protectNode, sendNode } from './node-protect.ts'
-import type { HttpOptions } from './options.ts'
+import { type HttpOptions, type ServeOptions, serving } from './options.ts'
 import { Guard } from './protect.ts'
 import { giveRun, markProtected } from './run-of.ts'
 
 export { runOf, txOf } from './run-of.ts'
 
-/** What of an Express request is used; declared here so that Express stays the app's own choice. */
+/** What of an Express request is used, in every version. */
 export interface ExpressRequest extends ParsedRequest {
   readonly originalUrl: string
   readonly baseUrl: string
@@ -40,19 +42,19 @@ export type ExpressMiddleware<Req> = (
  * ```
  * @throws RepriseError `reprise-options-invalid`
  */
-export function idempotent<Req extends ExpressRequest, Tx = never>(
+export function idempotent<Req extends ExpressRequest = Request, Tx = never>(
   reprise: Reprise<Tx>,
   options: HttpOptions<Req, Tx>,
 ): ExpressMiddleware<Req> {
   const guard = new Guard<Req, Tx>(reprise, options)
   return async function idempotency(request, response, next) {
-    if (!guard.guards(request.method ?? 'GET')) return next()
+    const { originalUrl: url, ip = null } = request
+    const exchange = nodeExchange(request, { url, ip, route: routeOf(request) })
+    if (!guard.takes(exchange)) return next()
     try {
       markProtected(request)
-      const { originalUrl: url, ip = null } = request
       const start = await protectNode({
-        ...{ guard, request, response, onError: next },
-        exchange: nodeExchange(request, { url, ip, route: routeOf(request) }),
+        ...{ guard, request, response, exchange, onError: next },
         send: (answer) => sendNode(response, answer),
         begin: (run) => giveRun(request, run),
       })
@@ -62,6 +64,22 @@ export function idempotent<Req extends ExpressRequest, Tx = never>(
     }
     next()
   }
+}
+
+/**
+ * Has an operation in phases answer requests: its input is what the body says.
+ *
+ * @example
+ * ```ts
+ * app.post('/rides', serve(createRide, { caller: (req) => req.user.id }))
+ * ```
+ * @throws RepriseError `reprise-options-invalid`
+ */
+export function serve<Req extends ExpressRequest = Request>(
+  operation: Servable,
+  options: ServeOptions<Req>,
+): ExpressMiddleware<Req> {
+  return idempotent<Req, unknown>(operation.reprise, serving(operation, options))
 }
 
 /** The template of the route, where the middleware is mounted on one. */

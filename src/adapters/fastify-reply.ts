@@ -41,6 +41,8 @@ export async function protectReply<Req extends FastifyRequestParts, Tx>(
   request: Req,
   reply: FastifyReplyParts,
 ): Promise<'proceed' | 'answered'> {
+  const { method, originalUrl: path, routeOptions } = request
+  if (!guard.takes({ method, path, route: routeOptions.url ?? null })) return 'proceed'
   markProtected(request)
   const { raw: response } = reply
   let before: ReturnType<FastifyReplyParts['getHeaders']> | undefined

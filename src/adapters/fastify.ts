@@ -10,8 +10,9 @@
 
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
 import type { AnyReprise, Reprise } from '../engine/reprise.ts'
+import type { Servable } from '../engine/servable.ts'
 import { protectReply } from './fastify-reply.ts'
-import type { HttpOptions } from './options.ts'
+import { type HttpOptions, type ServeOptions, serving } from './options.ts'
 import { Guard } from './protect.ts'
 
 export { runOf, txOf } from './run-of.ts'
@@ -23,8 +24,8 @@ declare module 'fastify' {
   }
 }
 
-/** A `preHandler` hook. */
-export type FastifyHook = (request: FastifyRequest, reply: FastifyReply) => Promise<void>
+/** A `preHandler` hook, whatever the server speaks: Fastify has types of its own for HTTP/2. */
+export type FastifyHook = (request: object, reply: object) => Promise<void>
 
 /** Settings of the plugin: those of every route, and the engine. */
 export interface FastifyOptions<Tx = unknown> extends HttpOptions<FastifyRequest, Tx> {
@@ -47,6 +48,31 @@ export function idempotent<Tx = never>(
   options: HttpOptions<FastifyRequest, Tx>,
 ): FastifyHook {
   return hookOf(new Guard<FastifyRequest, Tx>(reprise, options))
+}
+
+/**
+ * Has an operation in phases answer requests: its input is what the body says.
+ *
+ * @example
+ * ```ts
+ * app.post('/rides', serve(createRide, { caller: (request) => request.user.id }))
+ * ```
+ * @throws RepriseError `reprise-options-invalid`
+ */
+export function serve(
+  operation: Servable,
+  options: ServeOptions<FastifyRequest>,
+): (request: object, reply: object) => Promise<object> {
+  const settings = serving(operation, options)
+  const guard = new Guard<FastifyRequest, unknown>(operation.reprise, settings)
+  return async function operate(request, reply) {
+    // Fastify calls it with these, as it calls a hook.
+    const [asked, answer] = [request as FastifyRequest, reply as FastifyReply]
+    const start = await protectReply(guard, asked, answer)
+    // A request with another method is none for the operation.
+    if (start === 'proceed') answer.code(405).send()
+    return reply
+  }
 }
 
 /**
@@ -87,6 +113,7 @@ function hooksOf({ preHandler = [] }: RouteOptions): Extract<typeof preHandler, 
 
 function hookOf<Tx>(guard: Guard<FastifyRequest, Tx>): FastifyHook {
   return async function idempotency(request, reply) {
-    if (guard.guards(request.method)) await protectReply(guard, request, reply)
+    // Fastify calls it with these; over HTTP/2 their raw sides have the same members, as far as used.
+    await protectReply(guard, request as FastifyRequest, reply as FastifyReply)
   }
 }

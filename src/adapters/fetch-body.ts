@@ -8,9 +8,8 @@
  */
 
 import { RepriseError } from '../core/errors.ts'
-import { type BodyDigest, type BodyOptions, bodyDigest } from '../core/fingerprint.ts'
+import { type BodyDigest, type BodyOptions, bodyDigest, refuseOver } from '../core/fingerprint.ts'
 import { invalid } from '../core/options.ts'
-import { fieldIn } from './body-field.ts'
 
 /** A body to read: a fresh stream each time, or `null` where there is none. */
 export type OpenBody = () => ReadableStream<Uint8Array> | null | Promise<ReadableStream | null>
@@ -40,20 +39,16 @@ export async function digestOf(
   return digester.digest()
 }
 
-/** A member of a form or JSON body. */
-export async function fieldOf(
-  open: OpenBody,
-  contentType: string | null,
-  { name, bodyBytesMax = Number.POSITIVE_INFINITY }: { name: string; bodyBytesMax?: number },
-): Promise<string | undefined> {
+/** The body as text. */
+export async function textOf(open: OpenBody, options: BodyOptions): Promise<string> {
   const chunks: Uint8Array[] = []
   let length = 0
   await readAll(await open(), (chunk) => {
     length += chunk.byteLength
-    if (length > bodyBytesMax) throw new RepriseError('idempotency-body-too-large')
+    refuseOver(length, options)
     chunks.push(chunk)
   })
-  return fieldIn(Buffer.concat(chunks).toString(), contentType, name)
+  return Buffer.concat(chunks).toString()
 }
 
 async function readAll(

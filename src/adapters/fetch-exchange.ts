@@ -4,8 +4,9 @@
  * @module
  */
 
+import { fieldIn, valueIn } from './body-field.ts'
 import type { Exchange } from './exchange.ts'
-import { copyOfBody, digestOf, fieldOf, type OpenBody } from './fetch-body.ts'
+import { copyOfBody, digestOf, type OpenBody, textOf } from './fetch-body.ts'
 
 /** What the framework knows better than the request itself. */
 export interface FetchExchangeOptions {
@@ -28,6 +29,7 @@ export function fetchExchange(request: Request, options: FetchExchangeOptions = 
       return value === null ? [] : [value]
     },
     digest: (type, bodyOptions) => digestOf(open, type, bodyOptions),
-    field: (name, bodyOptions) => fieldOf(open, contentType, { name, ...bodyOptions }),
+    field: async (name, bodyOptions) => fieldIn(await textOf(open, bodyOptions), contentType, name),
+    value: async (bodyOptions) => valueIn(await textOf(open, bodyOptions), contentType),
   }
 }

@@ -8,8 +8,9 @@ import type { CapturedResponse } from '../core/response.ts'
 import type { Exchange } from './exchange.ts'
 import { captureResponse, markResponse, responseParts } from './fetch-capture.ts'
 import { fetchExchange } from './fetch-exchange.ts'
-import type { Guard, HttpRun } from './protect.ts'
+import type { Guard } from './protect.ts'
 import { giveRun, markProtected } from './run-of.ts'
+import type { HttpRun } from './watched-handler.ts'
 
 /** What the adapter gives of its framework. */
 export interface FetchParts<Req, Tx> {
@@ -73,10 +74,11 @@ export function protectHandler<Req extends Request, Rest extends readonly unknow
   isRepeatable,
 }: FetchHandling<Req, Rest, Tx>): (request: Req, ...rest: Rest) => Promise<Response> {
   return async function idempotency(request, ...rest) {
-    if (!guard.guards(request.method)) return handler(request, ...rest)
+    const exchange = fetchExchange(request)
+    if (!guard.takes(exchange)) return handler(request, ...rest)
     markProtected(request)
     const result = await protectFetch({
-      ...{ guard, subject: request, request, isRepeatable, exchange: fetchExchange(request) },
+      ...{ guard, subject: request, request, isRepeatable, exchange },
       handle: async (current, run) => {
         if (run !== undefined) giveRun(current, run)
         // It is the very request, or a copy for a handler that takes any.

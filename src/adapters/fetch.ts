@@ -5,8 +5,9 @@
  */
 
 import type { Reprise } from '../engine/reprise.ts'
+import type { Servable } from '../engine/servable.ts'
 import { protectHandler } from './fetch-protect.ts'
-import type { HttpOptions } from './options.ts'
+import { type HttpOptions, type ServeOptions, serving } from './options.ts'
 import { Guard } from './protect.ts'
 
 export { runOf, txOf } from './run-of.ts'
@@ -40,4 +41,25 @@ export function idempotent<Rest extends readonly unknown[], Tx = never>(
   const isRepeatable = (options.transaction ?? false) !== false
   const guard = new Guard<Request, Tx>(reprise, options, { isRepeatable })
   return protectHandler({ guard, handler, isRepeatable })
+}
+
+/**
+ * Has an operation in phases answer requests: its input is what the body says.
+ *
+ * @example
+ * ```ts
+ * const handler = serve(createRide, { caller: accountOf })
+ * ```
+ * @throws RepriseError `reprise-options-invalid`
+ */
+export function serve(
+  operation: Servable,
+  options: ServeOptions<Request>,
+): (request: Request) => Promise<Response> {
+  return idempotent<[], unknown>(operation.reprise, serving(operation, options), notAllowed)
+}
+
+/** A request with another method is none for the operation. */
+function notAllowed(): Response {
+  return new Response(null, { status: 405 })
 }

@@ -4,8 +4,8 @@
  * @module
  */
 
+import { FORM_FIELD } from '../core/form-field.ts'
 import { type Random, systemRandom } from '../engine/clock.ts'
-import { FORM_FIELD } from './key-source.ts'
 
 /** How the field is made. */
 export interface FieldOptions {

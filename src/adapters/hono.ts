@@ -9,11 +9,12 @@ import type { StatusCode } from 'hono/utils/http-status'
 import { invalid } from '../core/options.ts'
 import type { CapturedResponse } from '../core/response.ts'
 import type { Reprise } from '../engine/reprise.ts'
+import type { Servable } from '../engine/servable.ts'
 import { copyOfBody, type OpenBody } from './fetch-body.ts'
 import { responseParts } from './fetch-capture.ts'
 import { fetchExchange } from './fetch-exchange.ts'
 import { protectFetch } from './fetch-protect.ts'
-import type { HttpOptions } from './options.ts'
+import { type HttpOptions, type ServeOptions, serving } from './options.ts'
 import { Guard } from './protect.ts'
 import { giveRun, markProtected } from './run-of.ts'
 
@@ -35,13 +36,14 @@ export function idempotent<C extends Context = Context, Tx = never>(
 ): MiddlewareHandler {
   const guard = new Guard<C, Tx>(reprise, options)
   return async function idempotency(c: Context, next) {
-    if (!guard.guards(c.req.method)) return next()
-    markProtected(c)
     const request = c.req.raw
+    const route = { route: routeOf(c), ip: ipOf(c) }
+    const exchange = fetchExchange(request, { ...route, open: bodyOf(c) })
+    if (!guard.takes(exchange)) return next()
+    markProtected(c)
     const result = await protectFetch({
       // The app that the middleware is mounted in decides which variables there are.
-      ...{ guard, subject: c as C, request },
-      exchange: fetchExchange(request, { route: routeOf(c), ip: ipOf(c), open: bodyOf(c) }),
+      ...{ guard, subject: c as C, request, exchange },
       handle: async (_, run) => {
         if (run !== undefined) giveRun(c, run)
         // Hono makes a response of what is thrown behind this, by `onError`.
@@ -52,6 +54,22 @@ export function idempotent<C extends Context = Context, Tx = never>(
     if (result.kind === 'answered') return answer(c, result.answer)
     if (result.response !== c.res) replace(c, result.response)
   }
+}
+
+/**
+ * Has an operation in phases answer requests: its input is what the body says.
+ *
+ * @example
+ * ```ts
+ * app.post('/rides', serve(createRide, { caller: (c) => c.get('account') }))
+ * ```
+ * @throws RepriseError `reprise-options-invalid`
+ */
+export function serve<C extends Context = Context>(
+  operation: Servable,
+  options: ServeOptions<C>,
+): MiddlewareHandler {
+  return idempotent<C, unknown>(operation.reprise, serving(operation, options))
 }
 
 /** Answers in place of the handler, with the headers that outer middleware has set before. */

@@ -6,8 +6,8 @@
 
 import type { ClientErrorCode } from '../core/errors.ts'
 import type { FingerprintOptions } from '../core/fingerprint.ts'
-import { type KeyFault, keyTimestamp, parseKey } from '../core/key.ts'
-import { systemClock } from '../engine/clock.ts'
+import { FORM_FIELD } from '../core/form-field.ts'
+import { type KeyFault, parseKey } from '../core/key.ts'
 import type { Exchange } from './exchange.ts'
 import type { HttpOptions, RouteRules } from './options.ts'
 
@@ -22,9 +22,6 @@ export type FoundKey =
       readonly keyFault?: KeyFault
     }
 
-/** Name of the hidden field that carries the key of a form post. */
-export const FORM_FIELD = 'idempotency_key'
-
 /** Finds and checks the key. */
 export async function readKey<Req>(
   request: Req,
@@ -38,7 +35,7 @@ export async function readKey<Req>(
     const { detail, reason } = parsed
     return { kind: 'invalid', code: 'idempotency-key-invalid', detail, keyFault: reason }
   }
-  return isTooOld(parsed.key, options)
+  return options.keyAge?.isOver(parsed.key) === true
     ? { kind: 'invalid', code: 'idempotency-key-expired', detail: 'The key is too old' }
     : parsed
 }
@@ -46,7 +43,8 @@ export async function readKey<Req>(
 /** What a request is compared by: all but the key itself, wherever it is. */
 export function comparedBy<Req>(
   exchange: Exchange,
-  { key, fingerprint = {} }: HttpOptions<Req>,
+  { fingerprint }: RouteRules,
+  { key }: HttpOptions<Req>,
 ): FingerprintOptions {
   const { exclude = [], excludeQuery = [] } = fingerprint
   if (key === undefined) {
@@ -65,14 +63,13 @@ async function linesOf<Req>(
 ): Promise<readonly string[]> {
   const source = options.key ?? { header: rules.dialect.header }
   if (typeof source === 'function') return quoted(await source(request))
-  if ('field' in source)
-    return quoted(await exchange.field(source.field, options.fingerprint ?? {}))
+  if ('field' in source) return quoted(await exchange.field(source.field, rules.fingerprint))
   if ('query' in source) {
     return new URLSearchParams(exchange.query).getAll(source.query).flatMap(quoted)
   }
   const lines = exchange.lines(source.header.toLowerCase())
   if (lines.length > 0 || options.key !== undefined || !isForm(exchange)) return lines
-  return quoted(await exchange.field(FORM_FIELD, options.fingerprint ?? {}))
+  return quoted(await exchange.field(FORM_FIELD, rules.fingerprint))
 }
 
 /** Values that are not header lines are taken as they are: quoted, they go through the same rules. */
@@ -83,13 +80,4 @@ function quoted(value: string | undefined): readonly string[] {
 function isForm(exchange: Exchange): boolean {
   const type = exchange.lines('content-type')[0]?.toLowerCase() ?? ''
   return type.startsWith('application/x-www-form-urlencoded')
-}
-
-function isTooOld<Req>(
-  key: string,
-  { keyAgeMsMax, clock = systemClock }: HttpOptions<Req>,
-): boolean {
-  if (keyAgeMsMax === undefined) return false
-  const madeAt = keyTimestamp(key)
-  return madeAt !== null && clock.unix() - madeAt > keyAgeMsMax
 }

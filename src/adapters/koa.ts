@@ -5,23 +5,25 @@
  */
 
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Context } from 'koa'
 import type { CapturedResponse } from '../core/response.ts'
 import type { Reprise } from '../engine/reprise.ts'
-import type { ParsedBody } from './node-body.ts'
+import type { Servable } from '../engine/servable.ts'
 import { nodeExchange } from './node-exchange.ts'
 import { groupHeaders } from './node-head.ts'
 import { protectNode, sendNode } from './node-protect.ts'
-import type { HttpOptions } from './options.ts'
+import { type HttpOptions, type ServeOptions, serving } from './options.ts'
 import { Guard } from './protect.ts'
 import { giveRun, markProtected } from './run-of.ts'
 
 export { runOf, txOf } from './run-of.ts'
 
-/** What of a Koa context is used; declared here so that Koa stays the app's own choice. */
+/** What of a Koa context is used, in every version. */
 export interface KoaContext {
   readonly req: IncomingMessage
   readonly res: ServerResponse
-  readonly request: ParsedBody
+  /** Where body parsers leave their result. */
+  readonly request: object
   readonly method: string
   readonly originalUrl: string
   readonly ip: string
@@ -50,22 +52,22 @@ export type KoaMiddleware<Ctx> = (ctx: Ctx, next: () => Promise<unknown>) => Pro
  * ```
  * @throws RepriseError `reprise-options-invalid`
  */
-export function idempotent<Ctx extends KoaContext, Tx = never>(
+export function idempotent<Ctx extends KoaContext = Context, Tx = never>(
   reprise: Reprise<Tx>,
   options: HttpOptions<Ctx, Tx>,
 ): KoaMiddleware<Ctx> {
   const guard = new Guard<Ctx, Tx>(reprise, options)
   return async function idempotency(ctx, next) {
-    if (!guard.guards(ctx.method)) {
+    const { req, res, originalUrl: url, ip, request: parsed } = ctx
+    const exchange = nodeExchange(req, { url, ip, parsed, route: routeOf(ctx) })
+    if (!guard.takes(exchange)) {
       await next()
       return
     }
     markProtected(ctx)
-    const { req, res, originalUrl: url, ip, request: parsed } = ctx
     let hasBegun = false
     const start = await protectNode({
-      ...{ guard, request: ctx, response: res },
-      exchange: nodeExchange(req, { url, ip, parsed, route: routeOf(ctx) }),
+      ...{ guard, request: ctx, response: res, exchange },
       send: (answer) => (hasBegun ? sendNode(res, answer) : respond(ctx, answer)),
       begin: (run) => {
         hasBegun = true
@@ -75,6 +77,22 @@ export function idempotent<Ctx extends KoaContext, Tx = never>(
     })
     if (start === 'proceed') await next()
   }
+}
+
+/**
+ * Has an operation in phases answer requests: its input is what the body says.
+ *
+ * @example
+ * ```ts
+ * router.post('/rides', serve(createRide, { caller: (ctx) => ctx.state.user.id }))
+ * ```
+ * @throws RepriseError `reprise-options-invalid`
+ */
+export function serve<Ctx extends KoaContext = Context>(
+  operation: Servable,
+  options: ServeOptions<Ctx>,
+): KoaMiddleware<Ctx> {
+  return idempotent<Ctx, unknown>(operation.reprise, serving(operation, options))
 }
 
 /** Has Koa send an answer, so that the middleware before this one can do its part. */

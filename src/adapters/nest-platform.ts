@@ -23,7 +23,7 @@ export interface PlatformArguments {
 }
 
 /** Resolves when the handler is to run (`proceed`), or when the answer is on its way (`answered`). */
-export function protectPlatform<Tx>(
+export async function protectPlatform<Tx>(
   guard: Guard<PlatformRequest, Tx>,
   http: PlatformArguments,
 ): Promise<'proceed' | 'answered'> {
@@ -32,12 +32,13 @@ export function protectPlatform<Tx>(
     return protectReply<FastifyRequestParts, Tx>(guard, http.getRequest(), response)
 
   const request = http.getRequest<ExpressRequest>()
-  markProtected(request)
   const { originalUrl: url, ip = null, route: { path } = {} } = request
   const route = typeof path === 'string' ? path : null
+  const exchange = nodeExchange(request, { url, ip, route })
+  if (!guard.takes(exchange)) return 'proceed'
+  markProtected(request)
   return protectNode<ExpressRequest, Tx>({
-    ...{ guard, request, response, onError: http.getNext() },
-    exchange: nodeExchange(request, { url, ip, route }),
+    ...{ guard, request, response, exchange, onError: http.getNext() },
     send: (answer) => sendNode(response, answer),
     begin: (run) => giveRun(request, run),
   })

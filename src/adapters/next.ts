@@ -5,8 +5,9 @@
  */
 
 import type { Reprise } from '../engine/reprise.ts'
+import type { Servable } from '../engine/servable.ts'
 import { protectHandler } from './fetch-protect.ts'
-import type { HttpOptions } from './options.ts'
+import { type HttpOptions, type ServeOptions, serving } from './options.ts'
 import { Guard } from './protect.ts'
 
 export { runOf, txOf } from './run-of.ts'
@@ -48,6 +49,24 @@ export function idempotent<Req extends Request, Context extends readonly unknown
     // A copy would lack what Next adds to its requests.
     isRepeatable: false,
   })
+}
+
+/**
+ * Has an operation in phases answer requests: its input is what the body says.
+ *
+ * @example
+ * ```ts
+ * export const POST = serve(createRide, { caller: accountOf })
+ * ```
+ * @throws RepriseError `reprise-options-invalid`
+ */
+export function serve<Req extends Request>(
+  operation: Servable,
+  options: ServeOptions<Req>,
+): (request: Req) => Promise<Response> {
+  // Next calls the function of another method.
+  const notAllowed = () => new Response(null, { status: 405 })
+  return idempotent<Req, [], unknown>(operation.reprise, serving(operation, options), notAllowed)
 }
 
 /**

@@ -16,9 +16,10 @@ import {
   type BodyOptions,
   bodyDigest,
   digestValue,
+  refuseOver,
 } from '../core/fingerprint.ts'
 import { invalid } from '../core/options.ts'
-import { fieldIn, memberOf } from './body-field.ts'
+import { fieldIn, memberOf, valueIn } from './body-field.ts'
 
 /** What a body parser may have left. */
 export interface ParsedBody {
@@ -35,7 +36,9 @@ export type ParsedRequest = IncomingMessage & ParsedBody
 export class NodeBody {
   readonly #request: IncomingMessage
   readonly #parsed: ParsedBody
-  #bytes: Promise<Uint8Array> | undefined
+  #isRead = false
+  /** What was read for a field, until it is digested. */
+  #kept: readonly Uint8Array[] | undefined
 
   constructor(request: IncomingMessage, parsed: ParsedBody) {
     this.#request = request
@@ -51,23 +54,54 @@ export class NodeBody {
     const { body, rawBody } = this.#parsed
     const digester = bodyDigest(contentType, options)
     if (isBytes(rawBody)) return digested(digester, rawBody)
-    if (!this.#isTaken) return digested(digester, await this.#read(options.bodyBytesMax))
+    if (!this.#isTaken) {
+      await this.#read((bytes) => digester.update(bytes))
+      this.#kept = undefined
+      return digester.digest()
+    }
     if (isBytes(body)) return digested(digester, body)
     // Parsers of uploads leave the fields alone, and two files would look the same.
     const isUpload = /^multipart\//i.test(contentType ?? '')
     if (body !== undefined && body !== null && !isUpload) return digestValue(body, options)
-    throw invalid(
-      'the body was read before and can not be compared: mount idempotent() before what reads it',
-    )
+    throw gone('compared')
   }
 
-  /** A member of a form or JSON body. */
-  async field(name: string, { bodyBytesMax }: BodyOptions): Promise<string | undefined> {
-    const body = this.#isTaken ? this.#parsed.body : await this.#read(bodyBytesMax)
+  /**
+   * A member of a form or JSON body.
+   *
+   * @throws RepriseError `reprise-options-invalid` when it was read before and is gone
+   */
+  async field(name: string, options: BodyOptions): Promise<string | undefined> {
+    const { body, rawBody } = this.#parsed
+    if (!this.#isTaken) return this.#fieldIn(Buffer.concat(await this.#keep(options)), name)
     // Parsers such as `express.raw()` leave the bytes.
-    if (!isBytes(body)) return memberOf(body, name)
-    const text = new TextDecoder().decode(Buffer.from(body))
-    return fieldIn(text, this.#request.headers['content-type'] ?? null, name)
+    const bytes = isBytes(body) ? body : rawBody
+    if (body === undefined || body === null || isBytes(body)) {
+      if (!isBytes(bytes)) throw gone('searched for the key')
+      return this.#fieldIn(bytesOf(bytes), name)
+    }
+    return memberOf(body, name)
+  }
+
+  /**
+   * What a JSON or form body says.
+   *
+   * @throws RepriseError `reprise-options-invalid` when it was read before and is gone
+   */
+  async value(options: BodyOptions): Promise<unknown> {
+    const { body, rawBody } = this.#parsed
+    const { 'content-type': contentType = null } = this.#request.headers
+    const read = (bytes: Uint8Array) => valueIn(new TextDecoder().decode(bytes), contentType)
+    if (!this.#isTaken) return read(Buffer.concat(this.#kept ?? (await this.#keep(options))))
+    if (isBytes(body)) return read(bytesOf(body))
+    if (body !== undefined && body !== null) return body
+    if (isBytes(rawBody)) return read(bytesOf(rawBody))
+    throw gone('given to the operation')
+  }
+
+  #fieldIn(bytes: Uint8Array, name: string): string | undefined {
+    const { 'content-type': contentType = null } = this.#request.headers
+    return fieldIn(new TextDecoder().decode(bytes), contentType, name)
   }
 
   /** Whether somebody has read it before; some parsers leave a result without having read. */
@@ -75,13 +109,34 @@ export class NodeBody {
     const { readableDidRead, readableEnded } = this.#request
     const { body } = this.#parsed
     const isGiven = readableEnded && body !== undefined && body !== null
-    return this.#bytes === undefined && (readableDidRead || isGiven)
+    return !this.#isRead && (readableDidRead || isGiven)
   }
 
-  #read(bytesMax?: number): Promise<Uint8Array> {
-    this.#bytes ??= readAndPutBack(this.#request, bytesMax)
-    return this.#bytes
+  /** Reads all of it, and keeps it in hand. */
+  async #keep(options: BodyOptions): Promise<readonly Uint8Array[]> {
+    const chunks: Uint8Array[] = []
+    let length = 0
+    await this.#read((bytes) => {
+      length += bytes.byteLength
+      refuseOver(length, options)
+      chunks.push(bytes)
+    })
+    this.#kept = chunks
+    return chunks
   }
+
+  /** Hands it over piece by piece: what was kept, or else as it comes. */
+  async #read(take: (bytes: Uint8Array) => void): Promise<void> {
+    if (this.#kept !== undefined) return this.#kept.forEach(take)
+    this.#isRead = true
+    await readAndPutBack(this.#request, take)
+  }
+}
+
+function gone(what: string): RepriseError {
+  return invalid(
+    `the body was read before and can not be ${what}: mount idempotent() before what reads it`,
+  )
 }
 
 /** Whether the request has been received whole, though perhaps not yet read. */
@@ -110,49 +165,57 @@ function digested(digester: BodyDigester, bytes: Uint8Array | string): BodyDiges
   return digester.digest()
 }
 
-/** Takes what there is until the message is complete, then puts all of it back before the end. */
+/**
+ * Takes what there is until the message is complete, then puts all of it back before the end. The
+ * pieces go back as they came: they are never joined, so that the body is in memory once.
+ *
+ * @param take - sees each piece as it comes; what it throws ends the reading
+ */
 function readAndPutBack(
   request: IncomingMessage,
-  bytesMax = Number.POSITIVE_INFINITY,
-): Promise<Uint8Array> {
+  take: (bytes: Uint8Array) => void,
+): Promise<void> {
   return new Promise((resolve, reject) => {
-    const chunks: Buffer[] = []
-    let length = 0
+    const chunks: (Uint8Array | string)[] = []
     const stop = () => {
-      request.off('readable', take).off('error', fail).off('close', cut)
+      request.off('readable', look).off('error', fail).off('close', cut)
     }
     const fail = (error: Error) => {
       stop()
       reject(error)
     }
     const cut = () => fail(new RepriseError('idempotency-body-invalid', 'The body was cut off'))
-    const take = () => {
+    const read = () => {
       // Reading an empty stream whose end has come would end it for everybody.
       while (request.readableLength > 0) {
         const chunk: unknown = request.read()
         if (!isBytes(chunk)) break
-        const bytes = bytesOf(chunk, request.readableEncoding)
-        chunks.push(bytes)
-        length += bytes.byteLength
-        if (length > bytesMax) return fail(new RepriseError('idempotency-body-too-large'))
+        chunks.push(chunk)
+        take(bytesOf(chunk, request.readableEncoding))
       }
       if (!isComplete(request)) return
       stop()
-      const bytes = Buffer.concat(chunks, length)
       // Still before the event that says the end, which is what makes this possible.
-      if (length > 0) putBack(request, bytes)
-      resolve(bytes)
+      for (const chunk of chunks.reverse()) putBack(request, chunk)
+      resolve()
     }
-    request.on('readable', take).on('error', fail).on('close', cut)
+    const look = () => {
+      try {
+        read()
+      } catch (error) {
+        fail(error instanceof Error ? error : new Error(String(error)))
+      }
+    }
+    request.on('readable', look).on('error', fail).on('close', cut)
     // What was left in a destroyed stream can not be read: it must not be taken for empty.
     if (request.destroyed && !request.readableEnded) cut()
-    else take()
+    else look()
   })
 }
 
-/** In the form in which it would have come: as a text, where an encoding is set. */
-function putBack(request: IncomingMessage, bytes: Buffer): void {
+/** In the form in which it came: as a text, where an encoding is set. */
+function putBack(request: IncomingMessage, chunk: Uint8Array | string): void {
   const { readableEncoding: encoding } = request
-  if (encoding === null) request.unshift(bytes)
-  else request.unshift(bytes.toString(encoding), encoding)
+  if (encoding === null) request.unshift(chunk)
+  else request.unshift(chunk, encoding)
 }

@@ -31,6 +31,7 @@ export function nodeExchange(request: ParsedRequest, options: NodeExchangeOption
     lines: (name) => rawLines(request.rawHeaders, name),
     digest: (contentType, bodyOptions) => body.digest(contentType, bodyOptions),
     field: (name, bodyOptions) => body.field(name, bodyOptions),
+    value: (bodyOptions) => body.value(bodyOptions),
   }
 }
 

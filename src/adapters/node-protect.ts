@@ -11,7 +11,8 @@ import type { Exchange } from './exchange.ts'
 import { NodeCapture } from './node-capture.ts'
 import { setHeaders } from './node-head.ts'
 import { shelter } from './node-shelter.ts'
-import type { Guard, HttpRun, Protected } from './protect.ts'
+import type { Guard, Protected } from './protect.ts'
+import type { HttpRun } from './watched-handler.ts'
 
 /** What the adapter gives of its framework. */
 export interface NodeParts<Req, Tx> {

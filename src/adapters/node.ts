@@ -6,9 +6,11 @@
 
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Reprise } from '../engine/reprise.ts'
+import type { Servable } from '../engine/servable.ts'
+import type { Exchange } from './exchange.ts'
 import { nodeExchange } from './node-exchange.ts'
 import { protectNode, sendNode } from './node-protect.ts'
-import type { HttpOptions } from './options.ts'
+import { type HttpOptions, type ServeOptions, serving } from './options.ts'
 import { Guard } from './protect.ts'
 import { giveRun, markProtected } from './run-of.ts'
 
@@ -54,8 +56,9 @@ export function idempotent<Req extends IncomingMessage, Tx = never>(
       else response.end()
     }
     try {
-      const isProtected = guard.guards(request.method ?? 'GET')
-      const start = isProtected ? await protect(guard, { request, response, fail }) : 'proceed'
+      const exchange = nodeExchange(request)
+      const parts = { request, response, exchange, fail }
+      const start = guard.takes(exchange) ? await protect(guard, parts) : 'proceed'
       if (start === 'proceed') await handler(request, response)
     } catch (error) {
       fail(error)
@@ -69,17 +72,43 @@ export function idempotent<Req extends IncomingMessage, Tx = never>(
   }
 }
 
+/**
+ * Has an operation in phases answer requests: its input is what the body says.
+ *
+ * @example
+ * ```ts
+ * createServer(serve(createRide, { caller: accountOf }))
+ * ```
+ * @throws RepriseError `reprise-options-invalid`
+ */
+export function serve<Req extends IncomingMessage>(
+  operation: Servable,
+  options: ServeOptions<Req> & Pick<NodeOptions<Req>, 'onError'>,
+): (request: Req, response: ServerResponse) => void {
+  const settings = { ...options, ...serving(operation, options) }
+  return idempotent<Req, unknown>(operation.reprise, settings, (_, response) => {
+    // A request with another method is none for the operation.
+    response.writeHead(405).end()
+  })
+}
+
 function protect<Req extends IncomingMessage, Tx>(
   guard: Guard<Req, Tx>,
   {
     request,
     response,
+    exchange,
     fail,
-  }: { request: Req; response: ServerResponse; fail: (error: unknown) => void },
+  }: {
+    request: Req
+    response: ServerResponse
+    exchange: Exchange
+    fail: (error: unknown) => void
+  },
 ): Promise<'proceed' | 'answered'> {
   markProtected(request)
   return protectNode({
-    ...{ guard, request, response, exchange: nodeExchange(request), onError: fail },
+    ...{ guard, request, response, exchange, onError: fail },
     send: (answer) => sendNode(response, answer),
     begin: (run) => giveRun(request, run),
   })

@@ -13,7 +13,7 @@ import type { RunRequest } from '../engine/job.ts'
 import type { LeaseReprise, TransactionReprise } from '../engine/reprise.ts'
 import type { RunResult } from '../engine/result.ts'
 import type { Run } from '../engine/run.ts'
-import type { TransactionRun } from '../engine/transaction-run.ts'
+import type { TransactionRun } from '../engine/transaction-handler.ts'
 
 /** What is to be done once. */
 export interface OnceRequest {
@@ -109,6 +109,8 @@ function valueOf<T>(result: RunResult): Json<T> {
       if (bodyBytesOmitted !== null) throw new RepriseError('idempotency-result-gone')
       return parsed(result.response)
     }
+    case 'postponed':
+      throw new RepriseError('idempotency-retry-later')
     case 'in_progress':
     case 'mismatch':
     case 'unknown':

@@ -29,11 +29,7 @@ export function answerHeaders(dialect: Dialect): OpenApiHeaders {
     [originalRequest, 'Id of the request that was answered first.', TEXT],
     [expires, 'For how many seconds the answer is still kept.', SECONDS],
     ...retryHeader(retry),
-    [
-      'Idempotency-Stored',
-      'That the answer could not be kept: a repetition may not get it.',
-      { type: 'string', enum: ['false'] },
-    ],
+    STORED,
     ['Idempotency-Degraded', 'That the request ran unprotected, because the store was down.', TRUE],
     [
       'Idempotency-Body-Omitted',
@@ -53,11 +49,18 @@ export function refusalHeaders(dialect: Dialect, isRetryable: boolean): OpenApiH
       { type: 'integer', minimum: 1 },
     ],
     ['Link', 'The page of the error, as `describedby`.', TEXT],
+    STORED,
     ...retryHeader(dialect.marks.retry),
   ])
 }
 
 type NamedHeader = readonly [name: string | null, description: string, schema: JsonSchema]
+
+const STORED: NamedHeader = [
+  'Idempotency-Stored',
+  'That this answer is not kept: the same request will not get it again.',
+  { type: 'string', enum: ['false'] },
+]
 
 function retryHeader(retry: RetryMark | null): readonly NamedHeader[] {
   if (retry === null) return []

@@ -8,8 +8,9 @@ import type { Dialect } from '../core/dialects/dialect.ts'
 import { ietf } from '../core/dialects/ietf.ts'
 import type { FingerprintOptions } from '../core/fingerprint.ts'
 import { invalid, type RunOptions, whole } from '../core/options.ts'
-import type { Clock } from '../engine/clock.ts'
-import type { Isolation } from '../engine/store.ts'
+import type { KeyAge } from '../engine/key-age.ts'
+import type { Servable } from '../engine/servable.ts'
+import type { Isolation } from '../engine/transactions.ts'
 
 /** Where the key is: a header, a member of the body, a field of the query; or a function. */
 export type KeySource<Req> =
@@ -17,6 +18,21 @@ export type KeySource<Req> =
   | { readonly field: string }
   | { readonly query: string }
   | ((request: Req) => string | undefined | Promise<string | undefined>)
+
+/** How requests are compared. */
+export interface RequestOptions extends FingerprintOptions {
+  /**
+   * Longer bodies, in bytes, are refused with 413 before they are read whole. A body is digested
+   * while it comes and waits in memory for the handler; what a parser has made of it already is not
+   * counted.
+   *
+   * @default 33554432 (32 MiB)
+   */
+  readonly bodyBytesMax?: number
+}
+
+/** Settings of a route that an operation answers. */
+export type ServeOptions<Req> = Omit<HttpOptions<Req>, 'serve' | 'transaction' | 'operation'>
 
 /**
  * Settings of a route; those of {@link RunOptions} override the engine's.
@@ -31,6 +47,19 @@ export interface HttpOptions<Req, Tx = unknown> extends RunOptions {
    * `hashSecret` before you return it.
    */
   readonly caller: (request: Req) => string | Promise<string>
+  /**
+   * An operation in phases that answers in the place of the handler, which is not called. Most
+   * adapters have a function `serve` that sets it.
+   *
+   * @default the handler answers
+   */
+  readonly serve?: Servable
+  /**
+   * What {@link serve} is given as its input.
+   *
+   * @default what a JSON or form body says
+   */
+  readonly input?: (request: Req) => unknown
   /**
    * How it looks on the wire.
    *
@@ -68,7 +97,7 @@ export interface HttpOptions<Req, Tx = unknown> extends RunOptions {
    *
    * @default every member and field counts
    */
-  readonly fingerprint?: FingerprintOptions
+  readonly fingerprint?: RequestOptions
   /**
    * Version of the API that the request asks for; another version is another request.
    *
@@ -90,12 +119,12 @@ export interface HttpOptions<Req, Tx = unknown> extends RunOptions {
    */
   readonly requestId?: (request: Req) => string | null
   /**
-   * Refuses time-based keys (UUIDv7, ULID) that are older than this many milliseconds, instead of
-   * running a forgotten request a second time. Should be a little under the retention.
+   * Refuses keys that tell their age and are too old, instead of running a forgotten request a second
+   * time: `keyAge({ ageMsMax })` for UUIDv7 and ULID. At most the retention, better a little under.
    *
-   * @default never
+   * @default a key of any age is taken
    */
-  readonly keyAgeMsMax?: number
+  readonly keyAge?: KeyAge
   /**
    * How long `Prefer: wait=n` of a request is honoured at most, in milliseconds.
    *
@@ -137,12 +166,6 @@ export interface HttpOptions<Req, Tx = unknown> extends RunOptions {
    * @default DOCS_URL
    */
   readonly docsUrl?: string
-  /**
-   * The wall clock that key ages are judged by, for tests.
-   *
-   * @default the real one
-   */
-  readonly clock?: Pick<Clock, 'unix'>
 }
 
 /** What of a response is captured, and when it is let through. */
@@ -156,6 +179,7 @@ export interface CaptureOptions {
 const SAFE: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS', 'TRACE'])
 
 const PREFER_WAIT_MS_MAX = 10_000
+const BODY_BYTES_MAX = 33_554_432
 
 /** What is settled about a route when it is set up. */
 export interface RouteRules {
@@ -163,6 +187,7 @@ export interface RouteRules {
   readonly methods: ReadonlySet<string>
   readonly required: boolean
   readonly preferWaitMsMax: number
+  readonly fingerprint: FingerprintOptions
   /** Isolation of the transaction, `true` for the database's default; `false` in lease mode. */
   readonly transaction: boolean | Isolation
 }
@@ -174,16 +199,16 @@ export interface RouteRules {
  */
 export function resolveRules<Req>(options: HttpOptions<Req>): RouteRules {
   const dialect = options.dialect ?? ietf
-  const { preferWaitMsMax = PREFER_WAIT_MS_MAX, keyAgeMsMax } = options
+  const { preferWaitMsMax = PREFER_WAIT_MS_MAX } = options
   if (typeof options.caller !== 'function') {
     throw invalid('caller is missing: give a function that says on whose behalf a request comes')
   }
-  if (keyAgeMsMax !== undefined) whole('keyAgeMsMax', keyAgeMsMax, 1)
   return {
     dialect,
     methods: new Set(checkedMethods(options.methods ?? dialect.methods)),
     required: options.required ?? dialect.keyRequired,
     preferWaitMsMax: whole('preferWaitMsMax', preferWaitMsMax, 0),
+    fingerprint: { bodyBytesMax: BODY_BYTES_MAX, ...options.fingerprint },
     transaction: checkedTransaction(options),
   }
 }
@@ -194,6 +219,18 @@ function checkedMethods(given: readonly string[]): readonly string[] {
   if (safe !== undefined) throw invalid(`methods names ${safe}, which is never recorded`)
   if (methods.length === 0) throw invalid('methods is empty: nothing would be protected')
   return methods
+}
+
+/**
+ * Checks that no key may be older than the answers of its caller are kept.
+ *
+ * @throws RepriseError `reprise-options-invalid`
+ */
+export function checkKeyAge({ keyAge }: { readonly keyAge?: KeyAge }, retentionMs: number): void {
+  if (keyAge === undefined || keyAge.ageMsMax <= retentionMs) return
+  throw invalid(
+    `ageMsMax (${keyAge.ageMsMax}) is longer than retentionMs (${retentionMs}): a request that is forgotten would run again. Lower ageMsMax or raise retentionMs`,
+  )
 }
 
 /** What goes with transaction mode, and what can not. */
@@ -209,4 +246,9 @@ function checkedTransaction<Req>(options: HttpOptions<Req>): boolean | Isolation
     )
   }
   return transaction
+}
+
+/** The settings of a route that `operation` answers. */
+export function serving<Req>(operation: Servable, options: ServeOptions<Req>): HttpOptions<Req> {
+  return { ...options, serve: operation, operation: operation.name }
 }

@@ -9,22 +9,27 @@ import { replayStatusOf } from '../core/dialects/dialect.ts'
 import { freshMarks, replayMarks } from '../core/dialects/marks.ts'
 import { refusalCodes, refuse } from '../core/dialects/refuse.ts'
 import { isClientErrorCode, isRepriseError } from '../core/errors.ts'
-import { fingerprintRequest } from '../core/fingerprint.ts'
+import { fingerprintRequest, refuseOver } from '../core/fingerprint.ts'
 import { invalid } from '../core/options.ts'
 import type { Occurrence } from '../core/problem.ts'
 import type { Origin } from '../core/record.ts'
 import type { CapturedResponse, Header } from '../core/response.ts'
+import { systemRandom } from '../engine/clock.ts'
 import type { RunRequest } from '../engine/job.ts'
 import type { AnyReprise } from '../engine/reprise.ts'
 import type { RunResult } from '../engine/result.ts'
-import type { Run } from '../engine/run.ts'
-import type { TransactionRun } from '../engine/transaction-run.ts'
-import { type Exchange, headerOf } from './exchange.ts'
+import { omittedBytes } from '../engine/seal.ts'
+import type { InvalidInput } from '../engine/servable.ts'
+import { type Asked, type Exchange, headerOf, isEarly, waitOf } from './exchange.ts'
 import { comparedBy, type FoundKey, readKey } from './key-source.ts'
-import { type CaptureOptions, type HttpOptions, type RouteRules, resolveRules } from './options.ts'
-
-/** What the handler of a protected request can say and ask; `tx` in transaction mode only. */
-export type HttpRun<Tx> = Run | TransactionRun<Tx>
+import {
+  type CaptureOptions,
+  checkKeyAge,
+  type HttpOptions,
+  type RouteRules,
+  resolveRules,
+} from './options.ts'
+import { type Execute, WatchedHandler } from './watched-handler.ts'
 
 /**
  * What the adapter has to do:
@@ -36,9 +41,6 @@ export type Protected =
   | { readonly kind: 'bypassed'; readonly marks: readonly Header[] }
   | { readonly kind: 'answered'; readonly response: CapturedResponse }
   | { readonly kind: 'executed'; readonly marks: readonly Header[] }
-
-/** Has the framework's handler run and captures its answer. */
-export type Execute<Tx> = (run: HttpRun<Tx>) => Promise<CapturedResponse>
 
 const BYPASSED: Protected = { kind: 'bypassed', marks: [] }
 
@@ -69,6 +71,9 @@ export class Guard<Req, Tx> {
       bodyBytesMax: own.options.bodyBytesMax,
       streams: options.streams ?? 'buffer',
     }
+    if (own.options.retentionIsFixed) {
+      checkKeyAge(options, own.options.retentionMs('any'))
+    }
     if (this.#rules.transaction !== false && !reprise.hasTransactions) {
       throw invalid(
         'transaction is set, and the store has no transactions: use PostgreSQL or SQLite',
@@ -81,34 +86,88 @@ export class Guard<Req, Tx> {
     return this.#rules.methods.has(method.toUpperCase())
   }
 
+  /** Whether this request is to be protected; the listener is told of one that is not. */
+  takes(exchange: Asked): boolean {
+    if (this.guards(exchange.method)) return true
+    this.#bypass(exchange)
+    return false
+  }
+
   /** Takes a request through the protocol. What the handler throws is thrown. */
   async protect(request: Req, exchange: Exchange, execute: Execute<Tx>): Promise<Protected> {
-    if (!this.guards(exchange.method)) return BYPASSED
     const watched = new WatchedHandler(execute)
     let key: string | undefined
+    let run: RunRequest | undefined
     try {
       const found = await readKey(request, exchange, { rules: this.#rules, options: this.options })
-      if (found.kind !== 'key') return this.#withoutKey(found, exchange)
-      key = found.key
-      const run = await this.#request(request, exchange, key)
-      const result = await this.#run(run, watched.execute)
+      const refusal = found.kind === 'key' ? undefined : this.#withoutKey(found, exchange)
+      if (refusal !== undefined) return refusal
+      // What runs in phases has a record in any case: without one nobody could take it up again.
+      key = found.kind === 'key' ? found.key : systemRandom.token()
+      run = await this.#request(request, exchange, key)
+      const { serve } = this.options
+      const result =
+        serve === undefined
+          ? await this.#run(run, watched.execute)
+          : await serve.serve(run, await this.#input(request, exchange))
+      if (result.outcome === 'invalid') return this.#invalid(exchange, key, result)
       return await this.#answer(request, { run, result, hasBegun: watched.hasBegun })
     } catch (error) {
       const isOurs = isRepriseError(error) && error !== watched.thrown
       if (!isOurs || !isClientErrorCode(error.code)) throw error
       const isDown = error.code === 'idempotency-store-unavailable' && !watched.hasBegun
-      if (isDown && key !== undefined && this.options.failOpen === true) return this.#degraded(key)
-      return this.#refused({ code: error.code, ...(key === undefined ? {} : { key }) })
+      if (isDown && key !== undefined && this.options.failOpen === true) {
+        return this.#degraded(exchange, key)
+      }
+      const occurrence = { code: error.code, ...(key === undefined ? {} : { key }) }
+      // Details of the store's failures are not the client's business; those of its own request are.
+      if (run !== undefined) return this.#refused(occurrence)
+      const { detail } = error
+      return this.#reject(exchange, detail === undefined ? occurrence : { ...occurrence, detail })
     }
   }
 
-  #withoutKey(found: Exclude<FoundKey, { kind: 'key' }>, exchange: Exchange): Protected {
+  async #input(request: Req, exchange: Exchange): Promise<unknown> {
+    const { options } = this
+    if (options.input !== undefined) return options.input(request)
+    return exchange.value(comparedBy(exchange, this.#rules, options))
+  }
+
+  #invalid(exchange: Exchange, key: string, { issues }: InvalidInput): Protected {
+    const [issue] = issues
+    const detail = issue?.path ? `${issue.path}: ${issue.message}` : (issue?.message ?? 'Invalid')
+    const members = { errors: issues }
+    return this.#reject(exchange, { code: 'idempotency-input-invalid', key, detail, members })
+  }
+
+  #withoutKey(
+    found: Exclude<FoundKey, { kind: 'key' }>,
+    exchange: Exchange,
+  ): Protected | undefined {
     if (found.kind === 'invalid') {
       const { kind: _, ...fault } = found
-      return this.#refused(fault)
+      return this.#reject(exchange, fault)
     }
-    if (this.#rules.required) return this.#refused({ code: 'idempotency-key-missing' })
-    return isEarly(exchange) ? this.#refused({ code: 'idempotency-too-early' }) : BYPASSED
+    if (this.#rules.required) return this.#reject(exchange, { code: 'idempotency-key-missing' })
+    if (isEarly(exchange)) return this.#reject(exchange, { code: 'idempotency-too-early' })
+    if (this.options.serve !== undefined) return undefined
+    this.#bypass(exchange)
+    return BYPASSED
+  }
+
+  #bypass(exchange: Asked): void {
+    this.#reprise.skip({ type: 'bypassed', operation: this.#operation(exchange) })
+  }
+
+  /** Refuses a request that the store was not asked about. */
+  #reject(exchange: Exchange, occurrence: Occurrence): Protected {
+    const { code } = occurrence
+    this.#reprise.skip({ type: 'rejected', operation: this.#operation(exchange), code })
+    return this.#refused(occurrence)
+  }
+
+  #operation({ method, route, path }: Asked): string {
+    return this.options.operation ?? `${method} ${route ?? path}`
   }
 
   #run(request: RunRequest, execute: Execute<Tx>): Promise<RunResult> {
@@ -118,7 +177,7 @@ export class Guard<Req, Tx> {
       return reprise.run(request, execute)
     }
     const options = typeof transaction === 'boolean' ? {} : { isolation: transaction }
-    return reprise.runInTransaction(request, whole(execute), options)
+    return reprise.runInTransaction(request, execute, options)
   }
 
   async #request(request: Req, exchange: Exchange, key: string): Promise<RunRequest> {
@@ -130,14 +189,16 @@ export class Guard<Req, Tx> {
     if (typeof caller !== 'string' || caller === '') {
       throw invalid('caller() gave no caller: run authentication before this route is protected')
     }
+    checkKeyAge(options, this.#reprise.options.retentionMs(caller))
     const version = options.version?.(request)
-    const comparison = comparedBy(exchange, options)
+    const comparison = comparedBy(exchange, this.#rules, options)
+    refuseOver(Number(headerOf(exchange, 'content-length') ?? 0), comparison)
     const body = await exchange.digest(contentType, comparison)
     const compared = { method, path, query, contentType, body, version }
     const parts = { caller, key, method, path, route: options.operation ?? route ?? path }
     return {
       ...{ caller, key, fingerprints: fingerprintRequest(compared, comparison) },
-      operation: options.operation ?? `${method} ${parts.route}`,
+      operation: this.#operation(exchange),
       // Names go in with the values: the route of one dialect never meets the path of another.
       identity: dialect.identity.flatMap((part) => [part, parts[part]]),
       origin: this.#origin(request, exchange),
@@ -163,8 +224,10 @@ export class Guard<Req, Tx> {
     switch (result.outcome) {
       case 'executed':
       case 'resumed': {
-        const { fate, expiresInMs, response } = result
-        const marks = freshMarks(dialect, keyed, { status: response.status, fate, expiresInMs })
+        const { response } = result
+        const bodyBytesOmitted = omittedBytes(response, this.#reprise.options.bodyBytesMax)
+        const answer = { ...result, status: response.status, bodyBytesOmitted }
+        const marks = freshMarks(dialect, keyed, answer)
         if (hasBegun) return { kind: 'executed', marks }
         // A `recover()` function answered: no handler has run whose answer could be sent.
         const headers = [...response.headers, ...marks]
@@ -188,6 +251,11 @@ export class Guard<Req, Tx> {
           ...{ code: refusalCodes.in_progress, key: run.key },
           retryAfterSeconds: Math.ceil(result.retryAfterMs / 1000),
         })
+      case 'postponed':
+        return this.#refused({
+          ...{ code: 'idempotency-retry-later', key: run.key },
+          retryAfterSeconds: Math.ceil(result.retryAfterMs / 1000),
+        })
       case 'mismatch':
       case 'unknown':
         return this.#refused({ code: refusalCodes[result.outcome], key: run.key })
@@ -201,52 +269,11 @@ export class Guard<Req, Tx> {
   }
 
   /** The store is down and the route lets requests through: the handler runs, and the answer says so. */
-  #degraded(key: string): Protected {
-    const answer = { status: 200, fate: 'unprotected', expiresInMs: null } as const
-    const marks = freshMarks(this.#rules.dialect, { key, requestId: null }, answer)
+  #degraded(exchange: Exchange, key: string): Protected {
+    this.#bypass(exchange)
+    const answer = { status: 200, expiresInMs: null, bodyBytesOmitted: null }
+    const request = { key, requestId: null }
+    const marks = freshMarks(this.#rules.dialect, request, { ...answer, fate: 'unprotected' })
     return { kind: 'bypassed', marks }
   }
-}
-
-/** Tells what the handler did from what the engine did. */
-class WatchedHandler<Tx> {
-  hasBegun = false
-  /** What the handler threw: its own affair, also if it is an error of ours. */
-  thrown: unknown
-  readonly execute: Execute<Tx>
-
-  constructor(execute: Execute<Tx>) {
-    this.execute = async (run) => {
-      this.hasBegun = true
-      try {
-        return await execute(run)
-      } catch (error) {
-        this.thrown = error
-        throw error
-      }
-    }
-  }
-}
-
-/** What is let through before its end would be committed before its end. */
-function whole<Tx>(execute: Execute<Tx>): Execute<Tx> {
-  return async (run) => {
-    const response = await execute(run)
-    if (response.bodyIsStream !== true) return response
-    throw invalid(
-      'the answer streams, and in transaction mode it has to be whole before the commit: raise bodyBytesMax, or leave transaction mode',
-    )
-  }
-}
-
-/** Whether the request may have been sent again by somebody else (RFC 8470). */
-function isEarly(exchange: Exchange): boolean {
-  return headerOf(exchange, 'early-data') === '1'
-}
-
-/** `Prefer: wait=n`, within the bound. */
-function waitOf(exchange: Exchange, waitMsMax: number): { waitMs?: number } {
-  const prefer = exchange.lines('prefer').join(',')
-  const seconds = /(?:^|[,;])\s*wait\s*=\s*"?(\d{1,9})"?\s*(?:$|[,;])/i.exec(prefer)?.[1]
-  return seconds === undefined ? {} : { waitMs: Math.min(Number(seconds) * 1000, waitMsMax) }
 }

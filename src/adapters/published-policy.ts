@@ -6,10 +6,10 @@
  */
 
 import { type ClientErrorCode, docsUrlOf, ERRORS } from '../core/errors.ts'
+import { FORM_FIELD } from '../core/form-field.ts'
 import type { KeyFormat } from '../core/key.ts'
 import { type ResolvedRunOptions, type RunOptions, resolveRunOptions } from '../core/options.ts'
 import { type Effect, judge, type Verdict } from '../core/policy.ts'
-import { FORM_FIELD } from './key-source.ts'
 import { type HttpOptions, type RouteRules, resolveRules } from './options.ts'
 
 export { policyMarkdown } from './policy-markdown.ts'
@@ -153,11 +153,11 @@ export function publishedPolicy<Req>(
 
 function keyOf<Req>(options: HttpOptions<Req>, { dialect, required }: RouteRules): PublishedKey {
   const { lengthMin = 1, lengthMax = 255, mode, format } = dialect.key
-  const { keyAgeMsMax } = options
+  const { keyAge } = options
   return {
     places: placesOf(options, dialect.header),
     ...{ required, lengthMin, lengthMax, quoted: mode === 'strict', format: formatOf(format) },
-    ageSecondsMax: keyAgeMsMax === undefined ? null : keyAgeMsMax / 1000,
+    ageSecondsMax: keyAge === undefined ? null : keyAge.ageMsMax / 1000,
   }
 }
 
@@ -214,26 +214,29 @@ function fatesOf(effect: Effect, verdictOn: (status: number) => Verdict): Publis
 /** The refusals that the route can give. */
 function errorsOf<Req>(
   options: HttpOptions<Req>,
-  { dialect, required }: RouteRules,
+  { dialect, required, fingerprint }: RouteRules,
   { afterCrash }: ResolvedRunOptions,
 ): readonly PublishedError[] {
-  const { transaction = false, keyAgeMsMax, authorizeReplay, fingerprint, sensitive } = options
+  const { transaction = false, keyAge, authorizeReplay, sensitive, serve } = options
+  const isServed = serve !== undefined
   const possible: readonly (readonly [code: ClientErrorCode, isPossible: boolean])[] = [
     ['idempotency-key-missing', required],
     ['idempotency-key-invalid', true],
-    ['idempotency-key-expired', keyAgeMsMax !== undefined],
+    ['idempotency-key-expired', keyAge !== undefined],
     ['idempotency-key-reused', true],
     ['idempotency-in-progress', true],
     ['idempotency-outcome-unknown', afterCrash !== 'rerun'],
     ['idempotency-result-gone', sensitive === true],
     ['idempotency-body-invalid', true],
-    ['idempotency-body-too-large', Number.isFinite(fingerprint?.bodyBytesMax)],
+    ['idempotency-body-too-large', Number.isFinite(fingerprint.bodyBytesMax)],
     ['idempotency-replay-forbidden', authorizeReplay !== undefined],
     ['idempotency-too-early', !required],
     ['idempotency-store-unavailable', true],
     ['idempotency-shutting-down', true],
     ['idempotency-conflict', transaction !== false],
     ['idempotency-commit-unknown', transaction !== false],
+    ['idempotency-retry-later', isServed],
+    ['idempotency-input-invalid', isServed],
   ]
   return possible.flatMap(([code, isPossible]) => {
     if (!isPossible) return []

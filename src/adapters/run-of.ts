@@ -5,7 +5,7 @@
  */
 
 import { invalid } from '../core/options.ts'
-import type { HttpRun } from './protect.ts'
+import type { HttpRun } from './watched-handler.ts'
 
 /** Kept apart from the request itself, where a client could write. */
 const runs = new WeakMap<object, HttpRun<unknown> | null>()

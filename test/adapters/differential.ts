@@ -13,6 +13,8 @@ export interface Shape<Handler> {
   readonly isUnkept?: true
   /** The connection is cut before anything is sent. */
   readonly isCut?: true
+  /** The body that was written, where Node's own sending garbles the first answer. */
+  readonly written?: string
 }
 
 /** An app that serves every shape: shape n answers `POST /n`. */
@@ -51,12 +53,15 @@ export function describeDifferential<Handler>(
         const first = await exchangeBytes(guarded.port, request)
         expect(unmarked(first)).toBe(unmarked(without))
         expect(first === '').toBe(shape.isCut === true)
+        const saysUnkept = first.includes('Idempotency-Stored: false\r\n')
+        expect(saysUnkept).toBe(shape.isUnkept === true && first !== '')
         const again = await exchangeBytes(guarded.port, request)
         expect(again).not.toContain('idempotency-in-progress')
         expect(again.includes('Idempotent-Replayed: true')).toBe(shape.isUnkept !== true)
         if (shape.isUnkept !== true) {
           expect(first).toContain(`Idempotency-Key: shape-${index}\r\n`)
-          expect(answerIn(again)).toEqual(answerIn(first))
+          const { written: body = answerIn(first).body } = shape
+          expect(answerIn(again)).toEqual({ ...answerIn(first), body })
         }
       })
     }
@@ -88,7 +93,7 @@ export async function exchangeBytes(port: number, bytes: string): Promise<string
 
 /** Without the headers that say when, and those that are ours. */
 function unmarked(bytes: string): string {
-  return bytes.replace(/^(?:Date|Idempotency-Key|Idempotency-Expires): .*\r\n/gm, '')
+  return bytes.replace(/^(?:Date|Idempotency-(?:Key|Expires|Stored)): .*\r\n/gm, '')
 }
 
 /** The last head: interim responses come before it. */

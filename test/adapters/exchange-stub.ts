@@ -1,5 +1,5 @@
 import type { Exchange } from '../../src/adapters/exchange.ts'
-import type { Execute } from '../../src/adapters/protect.ts'
+import type { Execute } from '../../src/adapters/watched-handler.ts'
 import { bodyDigest } from '../../src/core/fingerprint.ts'
 import type { Header } from '../../src/core/response.ts'
 
@@ -33,6 +33,7 @@ export function exchangeOf(asked: Asked = {}): Exchange {
       const value: unknown = Reflect.get(JSON.parse(body), name)
       return typeof value === 'string' ? value : undefined
     },
+    value: async () => JSON.parse(body),
   }
 }
 

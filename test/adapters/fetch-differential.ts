@@ -29,7 +29,7 @@ export interface Comparison<Shape extends ShapeFacts> {
   readonly linesOf?: (headers: readonly Header[]) => readonly Header[]
 }
 
-const MARKS = /^(?:date|idempotency-key|idempotency-expires|idempotent-retry)$/i
+const MARKS = /^(?:date|idempotency-key|idempotency-expires|idempotency-stored|idempotent-retry)$/i
 
 /** One test for each shape. */
 export function testDifferences<Shape extends ShapeFacts>({
@@ -52,6 +52,10 @@ export function testDifferences<Shape extends ShapeFacts>({
 
     expect(first && sent(first)).toEqual(plain[0] && sent(plain[0]))
     expect(again?.header('idempotent-replayed')).toBe(shape.isStored === false ? undefined : 'true')
+    const isKept = shape.isStored !== false && shape.isStreamed !== true
+    // What the server answers when it is given no response can not be marked.
+    const isMarked = first?.header('idempotency-key') !== undefined
+    expect(first?.header('idempotency-stored')).toBe(isKept || !isMarked ? undefined : 'false')
     if (shape.isStored === false) return
     expect(again?.status).toBe(first?.status)
     if (shape.isStreamed) expect(again?.header('idempotency-body-omitted')).toBeDefined()

@@ -1,15 +1,19 @@
 import { describe, expect, expectTypeOf, it } from 'vitest'
+import type { Exchange } from '../../src/adapters/exchange.ts'
 import type { HttpOptions } from '../../src/adapters/options.ts'
-import { Guard, type HttpRun, type Protected } from '../../src/adapters/protect.ts'
+import { Guard, type Protected } from '../../src/adapters/protect.ts'
 import { giveRun, markProtected, runOf, txOf } from '../../src/adapters/run-of.ts'
+import type { HttpRun } from '../../src/adapters/watched-handler.ts'
 import { stripe } from '../../src/core/dialects/stripe.ts'
 import { tasks } from '../../src/core/dialects/tasks.ts'
 import type { RunOptions } from '../../src/core/options.ts'
 import { resolveRunOptions } from '../../src/core/options.ts'
+import type { Skipped } from '../../src/engine/events.ts'
 import type { RunRequest } from '../../src/engine/job.ts'
+import { keyAge } from '../../src/engine/key-age.ts'
 import type { AnyReprise } from '../../src/engine/reprise.ts'
 import { unstored } from '../../src/engine/result.ts'
-import type { TransactionOptions } from '../../src/engine/transaction-run.ts'
+import type { TransactionOptions } from '../../src/engine/transaction-handler.ts'
 import { createReprise, memoryStore, type Reprise, RepriseError } from '../../src/index.ts'
 import { type Asked, created, exchangeOf } from './exchange-stub.ts'
 
@@ -24,6 +28,7 @@ class NotingReprise implements AnyReprise<string> {
   readonly options = resolveRunOptions()
   readonly given: RunOptions[] = []
   readonly requests: RunRequest[] = []
+  readonly skipped: Skipped[] = []
   readonly transactions: TransactionOptions<string>[] = []
 
   with(options: RunOptions): this {
@@ -52,8 +57,13 @@ class NotingReprise implements AnyReprise<string> {
   ) => {
     this.requests.push(request)
     this.transactions.push(options)
-    const run = { tx: 'the transaction', setResource() {}, store() {}, release() {} }
+    const stage = async () => 'id'
+    const run = { tx: 'the transaction', stage, setResource() {}, store() {}, release() {} }
     return unstored({ response: await handler(run), fate: 'stored' })
+  }
+
+  skip(skipped: Skipped): void {
+    this.skipped.push(skipped)
   }
 
   async close(): Promise<void> {}
@@ -180,6 +190,40 @@ describe('transaction mode', () => {
   })
 })
 
+describe('what the listener is told of requests that come to no run', () => {
+  const told = async (request: Asked, options: Options = {}) => {
+    const reprise = new NotingReprise()
+    const guard = new Guard<unknown, string>(reprise, { caller: () => 'acct_1', ...options })
+    const exchange = exchangeOf(request)
+    if (guard.takes(exchange)) await guard.protect({}, exchange, created)
+    return reprise.skipped
+  }
+
+  it('names the operation as for those that do', async () => {
+    const bypassed = (operation: string) => [{ type: 'bypassed', operation }]
+
+    expect(await told({ method: 'GET' })).toEqual(bypassed('GET /items/:id'))
+    expect(await told({ method: 'GET', route: null })).toEqual(bypassed('GET /items/7'))
+    expect(await told({ headers: [] })).toEqual(bypassed('POST /items/:id'))
+    expect(await told({ headers: [] }, { operation: 'create' })).toEqual(bypassed('create'))
+    expect(await told({})).toEqual([])
+  })
+
+  it('says why one was rejected', async () => {
+    const rejected = (code: string) => [{ type: 'rejected', operation: 'POST /items/:id', code }]
+    const early = [['early-data', '1']] as const
+    const old = [['idempotency-key', '00000000-0000-7000-8000-000000000001']] as const
+
+    expect(await told({ headers: [] }, { required: true })).toEqual(
+      rejected('idempotency-key-missing'),
+    )
+    expect(await told({ headers: early })).toEqual(rejected('idempotency-too-early'))
+    expect(await told({ headers: old }, { keyAge: keyAge({ ageMsMax: 1000 }) })).toEqual(
+      rejected('idempotency-key-expired'),
+    )
+  })
+})
+
 describe('errors', () => {
   const protect = (execute: () => Promise<never>, options: Options = {}): Promise<Protected> =>
     new Guard<unknown, never>(createReprise({ store: memoryStore() }), {
@@ -202,6 +246,24 @@ describe('errors', () => {
     await expect(run).rejects.toBe(failure)
   })
 
+  it('of the request say what is wrong with it, those of the store do not', async () => {
+    const detailOf = (result: Protected): unknown =>
+      result.kind === 'answered' && JSON.parse(Buffer.from(result.response.body).toString()).detail
+    const length = (bytes: string) => exchangeOf({ headers: [KEY, ['content-length', bytes]] })
+    const down = Object.assign(memoryStore(), { claim: () => Promise.reject(new Error('down')) })
+    const ask = (exchange: Exchange, options: Options = {}, store = memoryStore()) =>
+      new Guard<unknown, never>(createReprise({ store }), {
+        ...{ caller: () => 'acct_1', ...options },
+        transaction: false,
+      }).protect({}, exchange, created)
+
+    expect(detailOf(await ask(length('33554433')))).toMatch(/^The body has over 33554432 bytes\. /)
+    expect(detailOf(await ask(exchangeOf(), {}, down))).toMatch(/^Nothing was started\. /)
+    expect(await ask(length('33554432'))).toMatchObject({ kind: 'executed' })
+    const boundless = { fingerprint: { bodyBytesMax: Number.POSITIVE_INFINITY } }
+    expect(await ask(length('33554433'), boundless)).toMatchObject({ kind: 'executed' })
+  })
+
   it('of reading the body for the key are refusals', async () => {
     const guard = new Guard(createReprise({ store: memoryStore() }), {
       ...{ caller: () => 'acct_1', key: { field: 'id' } },
@@ -218,7 +280,8 @@ describe('errors', () => {
 })
 
 describe('the way to the run', () => {
-  const run: HttpRun<string> = { tx: 'tx', setResource() {}, store() {}, release() {} }
+  const stage = async () => 'id'
+  const run: HttpRun<string> = { tx: 'tx', stage, setResource() {}, store() {}, release() {} }
 
   it('leads from the request to the run and its transaction', () => {
     const request = {}

@@ -23,6 +23,7 @@ import {
   type NestOptions,
   runOf,
 } from '../../src/adapters/nest.ts'
+import { keyAge } from '../../src/engine/key-age.ts'
 import { createReprise, type Reprise } from '../../src/engine/reprise.ts'
 import { memoryStore } from '../../src/stores/memory/store.ts'
 import { appModule, createApp, decorate, listen, type NestApp, type Platform } from './nest-app.ts'
@@ -183,6 +184,28 @@ describe.each(['express', 'fastify'] as const)('@Idempotent() on %s', (platform)
     expect([isReplay(again), await again.text()]).toEqual([true, 'made'])
     expect(runs).toBe(1)
   })
+
+  test.each([
+    ['a method', [Idempotent({ methods: [] })], [], /methods is empty/],
+    ['a class', [], [Idempotent({ transaction: true })], /the store has no transactions/],
+    [
+      'both',
+      [Idempotent({ keyAge: keyAge({ ageMsMax: 60_001 }) })],
+      [Idempotent({ retentionMs: 60_000 })],
+      /ageMsMax/,
+    ],
+  ] as const)(
+    'tells at start what %s says that can not work',
+    async (_, own, ofClass, sentence) => {
+      app = await createApp(platform, appModule([], []))
+      const module = IdempotencyModule.forRoot({ reprise, caller: () => 'acct_1' })
+      const controller = orders(() => 'made', own, ofClass)
+      const broken = async () => {
+        await (await createApp(platform, appModule([controller], [module]))).init()
+      }
+      await expect(broken()).rejects.toThrow(sentence)
+    },
+  )
 
   test('tells at start that the module is missing', async () => {
     const module = appModule([orders(() => 'made', [Idempotent()])], [])

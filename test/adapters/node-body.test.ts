@@ -92,6 +92,36 @@ describe('the body of a Node request', () => {
     expect(read).toBe(Buffer.from('grüße').toString('hex'))
   })
 
+  it('is digested piece by piece and never joined', async () => {
+    const large = 'Reprise! '.repeat(400_000)
+    const [digest, pieces] = await receive([message(large)], async (request) => {
+      const digest = await bodyOf(request).digest('text/plain', {})
+      const pieces: string[] = []
+      request.on('data', (chunk) => pieces.push(String(chunk)))
+      await once(request, 'end')
+      return [digest, pieces]
+    })
+    expect(digest).toEqual(digestOf(large))
+    expect(pieces.join('')).toBe(large)
+    expect(Math.max(...pieces.map(({ length }) => length))).toBeLessThan(large.length / 4)
+  })
+
+  it.each(['utf8', 'base64'] as const)(
+    'is put back in pieces in the encoding %s',
+    async (encoding) => {
+      const chunks = ['4\r\ngr\u00fc\r\n', '4\r\n\u00dfe!\r\n', '0\r\n\r\n']
+      const [digest, read] = await receive([CHUNKED, ...chunks], async (request) => {
+        request.setEncoding(encoding)
+        const digest = await bodyOf(request).digest('text/plain', {})
+        let read = ''
+        for await (const chunk of request) read += chunk
+        return [digest, read]
+      })
+      expect(digest).toEqual(digestOf('gr\u00fc\u00dfe!'))
+      expect(Buffer.from(read, encoding).toString()).toBe('gr\u00fc\u00dfe!')
+    },
+  )
+
   it('ends for whoever reads it when it is empty', async () => {
     const [digest, read] = await receive([message('')], async (request) => {
       return [await bodyOf(request).digest('text/plain', {}), await text(request)]
@@ -168,6 +198,26 @@ describe('the body of a Node request', () => {
       return bodyOf(request).digest('text/plain', {})
     })
     await expect(failed).rejects.toMatchObject({ code: 'reprise-options-invalid' })
+  })
+
+  it('is refused for its field when it was read and nothing is left of it', async () => {
+    const failed = receive([message('{"a":"1"}', 'application/json')], async (request) => {
+      await text(request)
+      return bodyOf(request).field('a', {})
+    })
+    await expect(failed).rejects.toMatchObject({
+      code: 'reprise-options-invalid',
+      detail: expect.stringContaining('mount idempotent() before what reads it'),
+    })
+  })
+
+  it('has its fields where only the bytes were kept', async () => {
+    const json = '{"a":"1"}'
+    const field = await receive([message(json, 'application/json')], async (request) => {
+      await text(request)
+      return bodyOf(request, { rawBody: Buffer.from(json) }).field('a', {})
+    })
+    expect(field).toBe('1')
   })
 
   it('is refused when a parser of uploads left the fields alone', async () => {

@@ -163,6 +163,34 @@ export const nodeShapes: readonly Shape<Handler>[] = [
     },
   },
   {
+    name: 'an end while corked',
+    // Node 24 sends what was corked after the chunk that ends the body, with or without protection.
+    written: 'onetwothree',
+    handler(_, res) {
+      res.cork()
+      res.write('one')
+      res.write('two')
+      res.end('three')
+    },
+  },
+  {
+    name: 'an end while corked, in part written before',
+    written: 'onetwothree',
+    handler(_, res) {
+      res.write('one')
+      res.cork()
+      res.write('two')
+      res.end('three')
+    },
+  },
+  {
+    name: 'an end while corked, of a body of known length',
+    handler(_, res) {
+      res.cork()
+      res.end('one')
+    },
+  },
+  {
     name: 'an empty write',
     handler(_, res) {
       res.write('')

@@ -16,6 +16,9 @@ import { ERRORS } from '../../src/core/errors.ts'
 import { parseKey } from '../../src/core/key.ts'
 import { responsePolicies } from '../../src/core/policy.ts'
 import type { Problem } from '../../src/core/problem.ts'
+import { keyAge } from '../../src/engine/key-age.ts'
+import type { Servable } from '../../src/engine/servable.ts'
+import { createReprise, memoryStore } from '../../src/index.ts'
 
 const caller = () => 'alice'
 const KEY = '0199c8a4-63d1-7e0b-9f5e-2b8d41c7a630'
@@ -24,7 +27,7 @@ const KEY = '0199c8a4-63d1-7e0b-9f5e-2b8d41c7a630'
 const everything = {
   caller,
   transaction: true,
-  keyAgeMsMax: 3_600_000,
+  keyAge: keyAge({ ageMsMax: 3_600_000 }),
   authorizeReplay: () => true,
   sensitive: true,
   fingerprint: { bodyBytesMax: 1000 },
@@ -57,10 +60,11 @@ describe.each(Object.values(dialects))('in the dialect $name', (dialect) => {
   test('every mark on an answer is among the headers', () => {
     const request = { key: KEY, requestId: 'r1' }
     const omitted = { originalRequestId: 'r0', expiresInMs: 1000, bodyBytesOmitted: 5 }
+    const fresh = { status: 402, expiresInMs: 1000, bodyBytesOmitted: null }
     const marks = [
-      ...freshMarks(dialect, request, { status: 402, fate: 'stored', expiresInMs: 1000 }),
-      ...freshMarks(dialect, request, { status: 200, fate: 'not_stored', expiresInMs: null }),
-      ...freshMarks(dialect, request, { status: 200, fate: 'unprotected', expiresInMs: null }),
+      ...freshMarks(dialect, request, { ...fresh, fate: 'stored' }),
+      ...freshMarks(dialect, request, { ...fresh, fate: 'not_stored' }),
+      ...freshMarks(dialect, request, { ...fresh, fate: 'unprotected' }),
       ...replayMarks(dialect, request, { status: 402, ...omitted }),
     ]
 
@@ -172,7 +176,8 @@ describe('describeOperation', () => {
 
     expect(described.operationId).toBe('createCharge')
     expect(described.parameters.map(({ name }) => name)).toEqual(['expand', 'Idempotency-Key'])
-    expect(Object.keys(described.responses)).toEqual(['201', '400', '409', '422', '425', '503'])
+    const statuses = ['201', '400', '409', '413', '422', '425', '503']
+    expect(Object.keys(described.responses)).toEqual(statuses)
     expect(described.responses[201]).toMatchObject({
       content: { 'application/json': json },
       headers: { 'Idempotent-Replayed': {} },
@@ -259,7 +264,17 @@ describe('the published policy', () => {
   })
 
   test('names every error that clients see, on some route', () => {
-    const routes = [publishedPolicy(everything), publishedPolicy({ caller, required: true })]
+    const serve: Servable = {
+      name: 'create_ride',
+      // The policy looks at whether there is an operation, and at nothing of it.
+      reprise: createReprise({ store: memoryStore() }) as unknown as Servable['reprise'],
+      serve: () => Promise.reject(new Error('Not asked.')),
+    }
+    const routes = [
+      publishedPolicy(everything),
+      publishedPolicy({ caller, required: true }),
+      publishedPolicy({ caller, serve }),
+    ]
     const named = new Set(routes.flatMap(({ errors }) => errors.map(({ code }) => code)))
     const all = Object.keys(ERRORS).filter((code) => code.startsWith('idempotency-'))
 
@@ -276,6 +291,7 @@ describe('the published policy', () => {
     expect(codes({})).not.toContain('idempotency-conflict')
     expect(codes({})).not.toContain('idempotency-replay-forbidden')
     expect(codes({})).not.toContain('idempotency-result-gone')
+    expect(codes({})).not.toContain('idempotency-retry-later')
   })
 
   test('is JSON', () => {
@@ -293,7 +309,7 @@ describe('the published policy', () => {
 
 describe('the policy as Markdown', () => {
   const options = {
-    ...{ caller, dialect: dialects.rides, keyAgeMsMax: 5_400_000, waitMs: 1000 },
+    ...{ caller, dialect: dialects.rides, keyAge: keyAge({ ageMsMax: 5_400_000 }), waitMs: 1000 },
     fingerprint: { exclude: ['nonce'] },
   }
   const text = policyMarkdown(publishedPolicy(options), 'Rides')

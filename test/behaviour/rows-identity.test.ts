@@ -1,6 +1,7 @@
 import express from 'express'
 import { describe, expect, it } from 'vitest'
 import { stripe } from '../../src/core/dialects/stripe.ts'
+import { keyAge } from '../../src/engine/key-age.ts'
 import { memoryStore } from '../../src/stores/memory/store.ts'
 import { FakeClock } from '../../src/testing/fake-clock.ts'
 import { type RouteOptions, serveCharges } from './api.ts'
@@ -40,7 +41,7 @@ describe('the same key', () => {
     const clock = new FakeClock(DAY_MS)
     const charges = await serveCharges({
       ...{ engine: { store: memoryStore({ clock }), clock, retentionMs: DAY_MS } },
-      ...{ keyAgeMsMax: DAY_MS - 60_000, clock },
+      keyAge: keyAge({ ageMsMax: DAY_MS - 60_000, clock }),
     })
     const key = uuidv7(clock.unix())
     expect((await charges.send({ key })).status).toBe(201)

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { aesGcm } from '../../src/engine/aes-gcm.ts'
 import { memoryStore } from '../../src/stores/memory/store.ts'
 import { serveCharges, twice } from './api.ts'
 
@@ -71,7 +72,7 @@ describe('of an answer', () => {
 
   it('row 39: a secret is encrypted at rest and still replays', async () => {
     const store = memoryStore()
-    const encryption = { current: 'k1', keys: { k1: new Uint8Array(32).fill(7) } }
+    const encryption = aesGcm({ current: 'k1', keys: { k1: new Uint8Array(32).fill(7) } })
     const handle = (_: unknown, response: { json(value: unknown): unknown }) =>
       response.json({ token: 'sk_live_secret' })
     const charges = await serveCharges({ engine: { store, encryption }, handle })

@@ -1,0 +1,35 @@
+/**
+ * The framework's handler, as the protocol runs it.
+ *
+ * @module
+ */
+
+import type { CapturedResponse } from '../core/response.ts'
+import type { Run } from '../engine/run.ts'
+import type { TransactionRun } from '../engine/transaction-handler.ts'
+
+/** What the handler of a protected request can say and ask; `tx` in transaction mode only. */
+export type HttpRun<Tx> = Run | TransactionRun<Tx>
+
+/** Has the framework's handler run and captures its answer. */
+export type Execute<Tx> = (run: HttpRun<Tx>) => Promise<CapturedResponse>
+
+/** Tells what the handler did from what the engine did. */
+export class WatchedHandler<Tx> {
+  hasBegun = false
+  /** What the handler threw: its own affair, also if it is an error of ours. */
+  thrown: unknown
+  readonly execute: Execute<Tx>
+
+  constructor(execute: Execute<Tx>) {
+    this.execute = async (run) => {
+      this.hasBegun = true
+      try {
+        return await execute(run)
+      } catch (error) {
+        this.thrown = error
+        throw error
+      }
+    }
+  }
+}
