@@ -3,11 +3,11 @@ import { createReprise, hashSecret, memoryStore } from 'reprise'
 import { idempotent } from 'reprise/express'
 
 const reprise = createReprise({ store: memoryStore() }) // postgresStore(new Pool({ … }))
-const caller = (req: express.Request) => hashSecret(req.get('Authorization') ?? '')
+const once = idempotent(reprise, { caller: (req) => hashSecret(req.get('Authorization') ?? '') })
 const charges: unknown[] = []
 const app = express()
 
-app.post('/charges', express.json(), idempotent(reprise, { caller }), (req, res) => {
+app.post('/charges', express.json(), once, (req, res) => {
   const id = charges.push(req.body)
   res.status(201).json({ id })
 })

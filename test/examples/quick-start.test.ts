@@ -42,9 +42,9 @@ beforeAll(() => {
   process.env['PORT'] = '0'
 })
 
-test('there is a quick start for each framework, and no other', () => {
+test('there is a quick start for each framework and for the client, and no other', () => {
   const files = readdirSync(folder).filter((file) => file.endsWith('.ts'))
-  expect(files.sort()).toEqual(FRAMEWORKS.map((name) => `${name}.ts`))
+  expect(files.sort()).toEqual([...FRAMEWORKS, 'client'].sort().map((name) => `${name}.ts`))
 })
 
 test(
@@ -57,15 +57,18 @@ test(
   COMPILE_MS,
 )
 
-describe.each(FRAMEWORKS)('the quick start for %s', (name) => {
-  test('is the first block of code in its guide', () => {
+test.each([...FRAMEWORKS, 'client'])(
+  'the quick start for %s is the first code in its guide',
+  (name) => {
     const guide = read(join(guides, `${name}.md`))
     const code = read(join(folder, `${name}.ts`))
 
     expect(/```ts\n(.*?)```/s.exec(guide)?.[1]).toBe(code)
     expect(code.trimEnd().split('\n').length).toBeLessThanOrEqual(LINES_MAX)
-  })
+  },
+)
 
+describe.each(FRAMEWORKS)('the quick start for %s', (name) => {
   test('has one effect for two requests with one key, and repeats its answer', async () => {
     const send = await start(await import(`../../examples/quick-start/${name}.ts`))
     const first = await post(send, { key: 'a' })

@@ -1,0 +1,157 @@
+/**
+ * A node of the server: database, engine, APIs and workers, in one process.
+ *
+ * @module
+ */
+
+import pg from 'pg'
+import { createReprise, type EventListener, type Reprise } from 'reprise'
+import { postgresStore } from 'reprise/postgres'
+import { functionSink } from 'reprise/sinks/function'
+import { createWorkers, type WorkerEvent, type Workers } from 'reprise/workers'
+import type { Stripe } from 'stripe'
+import { type LoadedApi, type RunningApi, startApi } from './apis.ts'
+import { type PointListener, RequestFaults } from './faults.ts'
+import { createMailer, type Mailer } from './mailer.ts'
+import { Metrics } from './metrics.ts'
+import { createStripe } from './payments.ts'
+import { applySchemas } from './queries.ts'
+import type { Services } from './supervision/services.ts'
+
+/** What a node is told. */
+export interface NodeOrder {
+  readonly services: Services
+  readonly stripeApiKey: string
+}
+
+/** Who is told of what a node does. */
+export interface NodeWatch {
+  readonly onEvent?: EventListener
+  readonly onWorkerEvent?: (event: WorkerEvent) => void
+  readonly onPoint?: PointListener
+}
+
+/** A node that runs. */
+export interface Node {
+  readonly pool: pg.Pool
+  readonly reprise: Reprise<pg.PoolClient>
+  readonly stripe: Stripe
+  readonly faults: RequestFaults
+  readonly metrics: Metrics
+  readonly apis: readonly RunningApi[]
+  readonly workers: Workers
+  /** Finishes what runs, within a few seconds, and lets everything go. */
+  close(): Promise<void>
+}
+
+/**
+ * How long a request keeps its key without a sign of life, in milliseconds. Short, because here
+ * processes are killed on purpose and people wait for what comes then.
+ */
+const LEASE_MS = 3000
+
+/** How long requests that run may still take at the end, in milliseconds. */
+const GRACE_MS = 3000
+
+/** How often the workers look, in milliseconds; a commit wakes the enqueuer at once. */
+const LOOK_MS = 1000
+
+/**
+ * When the completer takes up what was left, in milliseconds: as soon as a client has had a chance to
+ * come back by itself. Short for the same reason as the lease.
+ */
+const HASTE = { graceMs: 5000, retryMs: 1000, retryMsMax: 10_000 }
+
+/** Starts a node. */
+export async function startNode(
+  { services, stripeApiKey }: NodeOrder,
+  loaded: readonly LoadedApi[],
+  watch: NodeWatch = {},
+): Promise<Node> {
+  const { hasSessions } = services
+  const pool = new pg.Pool({
+    connectionString: services.databaseUrl,
+    max: 20,
+    pipeline: hasSessions,
+  })
+  // A connection that breaks while it is idle is replaced; without a listener it would end us.
+  pool.on('error', () => {})
+  const faults = new RequestFaults(watch.onPoint)
+  const metrics = new Metrics()
+  const store = postgresStore(pool, { prepare: hasSessions, listen: hasSessions })
+  const reprise = createReprise({
+    store,
+    leaseMs: LEASE_MS,
+    onEvent(event) {
+      metrics.onEvent(event)
+      watch.onEvent?.(event)
+      faults.onEvent(event)
+    },
+  })
+  const tools = {
+    stripe: createStripe(services.stripeApiBase, stripeApiKey),
+    mailer: createMailer(services.smtpUrl),
+  }
+  await store.ready()
+  await applySchemas(
+    pool,
+    loaded.map(({ schema }) => schema),
+  )
+  const apis: RunningApi[] = []
+  for (const api of loaded) apis.push(await startApi(api, { pool, reprise, faults }, tools))
+  const workers = startWorkers(reprise, apis, (event) => {
+    metrics.onWorkerEvent(event)
+    watch.onWorkerEvent?.(event)
+  })
+  const close = () => closeNode({ pool, reprise, workers, mailer: tools.mailer })
+  return { ...{ pool, reprise, faults, metrics, apis, workers, close }, stripe: tools.stripe }
+}
+
+function startWorkers(
+  reprise: Reprise<pg.PoolClient>,
+  apis: readonly RunningApi[],
+  onEvent: (event: WorkerEvent) => void,
+): Workers {
+  const jobs = new Map(apis.flatMap((api) => Object.entries(api.jobs)))
+  const workers = createWorkers<pg.PoolClient>(reprise, {
+    operations: apis.flatMap(({ operations }) => operations).map(hastened),
+    sink: functionSink(async (job) => {
+      const work = jobs.get(job.name)
+      if (work === undefined) throw new Error(`Nobody here does jobs named ${job.name}.`)
+      await work(job)
+    }),
+    enqueuer: { everyMs: LOOK_MS },
+    completer: { everyMs: LOOK_MS },
+    onEvent(event) {
+      onEvent(event)
+      if (event.error !== undefined) console.error(`${event.worker}:`, event.error)
+    },
+  })
+  workers.start()
+  return workers
+}
+
+type Completable = RunningApi['operations'][number]
+
+/** The same operation, taken up sooner. */
+function hastened(operation: Completable): Completable {
+  const { name, reprise, patience } = operation
+  return {
+    ...{ name, reprise, patience: { ...patience, ...HASTE } },
+    resume: (taken) => operation.resume(taken),
+    abandon: (taken) => operation.abandon(taken),
+  }
+}
+
+interface Closing {
+  readonly pool: pg.Pool
+  readonly reprise: Reprise<pg.PoolClient>
+  readonly workers: Workers
+  readonly mailer: Mailer
+}
+
+async function closeNode({ pool, reprise, workers, mailer }: Closing): Promise<void> {
+  await Promise.all([workers.stop(), reprise.close({ graceMs: GRACE_MS })])
+  mailer.close()
+  await pool.end()
+}

@@ -1,0 +1,66 @@
+/**
+ * The rides API.
+ *
+ * @module
+ */
+
+import { rides as dialect } from 'reprise/dialects'
+import { type ApiDescription, answer, bodyOf, inPath, object, withKeys } from './parts.ts'
+
+const { keyed, schemas } = withKeys(dialect)
+const error = object({ error: { type: 'string' } })
+const latitude = { type: 'number', minimum: -90, maximum: 90 }
+const longitude = { type: 'number', minimum: -180, maximum: 180 }
+const shared = { tags: ['rides'], security: [{ rides: [] }] }
+const ride = object(
+  {
+    ...{ origin_lat: latitude, origin_lon: longitude, target_lat: latitude, target_lon: longitude },
+    raise_error: {
+      type: 'boolean',
+      description: 'The first attempt fails with 500 after the ride was created.',
+    },
+  },
+  ['origin_lat', 'origin_lon', 'target_lat', 'target_lon'],
+)
+
+/** Rides: three phases, with a charge at the payment provider between them. */
+export const rides: ApiDescription = {
+  tag: {
+    name: 'rides',
+    description:
+      'Rides that are paid for (Fastify). Atomic phases around the charge, receipts by a staged job.',
+  },
+  securitySchemes: {
+    rides: {
+      ...{ type: 'apiKey', in: 'header', name: 'Authorization' },
+      description: 'user@example.com, or user-bad-source@example.com, whose card is declined',
+    },
+  },
+  schemas,
+  paths: {
+    '/rides': {
+      post: keyed({
+        ...{ ...shared, summary: 'Take a ride, and pay for it' },
+        requestBody: bodyOf(ride, ['application/json', 'application/x-www-form-urlencoded']),
+        responses: {
+          '201': answer('Paid', object({ message: { type: 'string' } })),
+          '401': answer('Unknown user', error),
+          '402': answer('Card declined', error),
+          '422': answer('A parameter is missing or invalid', error),
+          '500': answer('Failed half way: send the same again', error),
+          '503': answer('The payment provider is down: send the same again', error),
+        },
+      }),
+    },
+    '/rides/{id}': {
+      get: {
+        ...{ ...shared, summary: 'Get a ride', parameters: [inPath('id')] },
+        responses: {
+          '200': answer('The ride', object({ id: {} })),
+          '401': answer('Unknown user', error),
+          '404': answer('No such ride', error),
+        },
+      },
+    },
+  },
+}

@@ -1,0 +1,227 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { type Browser, chromium, type Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { CRASH_POINTS } from '../../examples/server/faults.ts'
+import { notRun } from '../support/not-run.ts'
+import {
+  CHROMIUM,
+  choose,
+  FLAGS,
+  keyOf,
+  openPlayground,
+  press,
+  type StartedServer,
+  shown,
+  startServer,
+} from './playground-world.ts'
+
+const suite = {
+  suite: 'test/server/playground.test.ts',
+  reason: 'Chromium is not installed; CHROMIUM may name where it is',
+  allowedInCi: true,
+}
+
+const NETWORK_FAULTS = ['cut-before', 'cut-after', 'slow', 'down'] as const
+
+let server: StartedServer
+beforeAll(async () => {
+  server = await startServer()
+})
+afterAll(() => server?.stop())
+
+/** How many charges the provider has for a key, asked past the page. */
+async function chargesFor(key: string): Promise<number> {
+  const response = await fetch(`${server.url}/demo/story?key=${key}`)
+  const { charges } = await response.json()
+  return charges.length
+}
+
+describe.skipIf(CHROMIUM === undefined && notRun(suite))('the playground', () => {
+  let browser: Browser
+  beforeAll(async () => {
+    browser = await chromium.launch({ executablePath: CHROMIUM ?? '', args: FLAGS })
+  })
+  afterAll(() => browser?.close())
+
+  async function open(hash = ''): Promise<Page> {
+    const page = await browser.newPage()
+    onTestFinished(() => page.close())
+    await openPlayground(page, `${server.url}/${hash}`)
+    return page
+  }
+
+  it('asks nobody outside, and breaks no rule of its policy', async () => {
+    const page = await browser.newPage()
+    onTestFinished(() => page.close())
+    const asked = new Set<string>()
+    const errors: string[] = []
+    page.on('request', (request) => asked.add(new URL(request.url()).origin))
+    page.on('console', (message) => message.type() === 'error' && errors.push(message.text()))
+    page.on('pageerror', (error) => errors.push(error.message))
+    await openPlayground(page, server.url)
+    await press(page, 'Pay $20')
+    expect([...asked].filter((origin) => origin !== 'null')).toEqual([new URL(server.url).origin])
+    expect(errors).toEqual([])
+  })
+
+  it('pays, and a retry gets the same answer', async () => {
+    const page = await open()
+    await press(page, 'Pay $20')
+    const key = await keyOf(page)
+    expect(await shown(page)).toMatchObject({
+      ...{ state: 'good', charges: 1, heard: ['201'] },
+      text: `1 charge for key ${key.slice(0, 4)}… after 1 attempt and 0 crashes.`,
+    })
+    await press(page, 'Retry, same key')
+    const { charges, heard } = await shown(page)
+    expect({ charges, heard }).toEqual({ charges: 1, heard: ['201', '201 replayed'] })
+    expect(await chargesFor(key)).toBe(1)
+    // Three recovery points and the answer.
+    expect(await page.locator('#phases li[data-state="done"]').count()).toBe(4)
+  })
+
+  it('pays five times at once: one runs', async () => {
+    const page = await open()
+    await press(page, 'Pay ×5 at once')
+    const { state, charges, heard } = await shown(page)
+    expect({ state, charges }).toEqual({ state: 'good', charges: 1 })
+    expect(heard.slice(0, 5).filter((words) => words === '201')).toHaveLength(1)
+    expect(await chargesFor(await keyOf(page))).toBe(1)
+  })
+
+  it('refuses the key for another ride, and shows the answer and the curl', async () => {
+    const page = await open()
+    await press(page, 'Pay $20')
+    await press(page, 'Same key, another ride')
+    const { charges, heard } = await shown(page)
+    expect({ charges, heard }).toEqual({ charges: 1, heard: ['201', '409'] })
+    const last = page.locator('#attempts li').last()
+    await last.locator('summary').click()
+    const texts = await last.locator('pre').allTextContents()
+    expect(texts[0]).toMatch(/^curl -i http.*\/rides/)
+    expect(texts[0]).toContain(`-H 'Idempotency-Key: ${await keyOf(page)}'`)
+    expect(JSON.parse(texts[1] ?? '')).toEqual({ error: expect.stringContaining('key') })
+  })
+
+  it.each(NETWORK_FAULTS)('ends with one charge when the network is %s', async (network) => {
+    const page = await open()
+    await choose(page, { network })
+    await press(page, 'Pay $20')
+    const { state, charges, heard } = await shown(page)
+    expect({ state, charges }).toEqual({ state: 'good', charges: 1 })
+    const first = { 'cut-before': 'no answer', 'cut-after': 'no answer', slow: '201', down: '503' }
+    expect(heard[0]).toMatch(new RegExp(`^${first[network]}`))
+    expect(heard.at(-1)).toMatch(/^201/)
+    expect(await chargesFor(await keyOf(page))).toBe(1)
+  })
+
+  it.each(CRASH_POINTS)('ends with one charge when the server is killed at %s', async (crash) => {
+    const page = await open()
+    await choose(page, { crash })
+    await press(page, 'Pay $20')
+    const { state, charges, heard, text: verdict } = await shown(page)
+    expect({ state, charges }).toEqual({ state: 'good', charges: 1 })
+    expect(heard[0]).toBe('no answer')
+    expect(verdict).toContain('and 1 crash.')
+    expect(await chargesFor(await keyOf(page))).toBe(1)
+    expect(await page.locator('#server-log').textContent()).toMatch(
+      /process \d+ died; process \d+ serves/,
+    )
+  })
+
+  it('ends with one charge for every network fault with a kill at every point', async () => {
+    // One page for each network fault, all at once: what one of them breaks, the others meet too.
+    const lanes = NETWORK_FAULTS.map(async (network) => {
+      const page = await open()
+      const ends: string[] = []
+      for (const crash of CRASH_POINTS) {
+        await choose(page, { network, crash })
+        await press(page, 'Pay $20')
+        const { state, charges, text: verdict } = await shown(page)
+        const isKilled = !verdict.includes('and 0 crashes')
+        ends.push(`${crash}: ${state}, ${charges} charge, ${isKilled ? 'killed' : 'not killed'}`)
+      }
+      return ends
+    })
+    const expected = CRASH_POINTS.map((crash) => `${crash}: good, 1 charge, killed`)
+    expect(await Promise.all(lanes)).toEqual(NETWORK_FAULTS.map(() => expected))
+  }, 400_000)
+
+  it('is finished by the completer when the client never comes back', async () => {
+    const page = await open()
+    await page.locator('#auto').uncheck()
+    await choose(page, { crash: 'after-charge' })
+    await press(page, 'Pay $20')
+    await page.locator('#verdict[data-state="good"]').waitFor()
+    const { charges, heard, text: verdict } = await shown(page)
+    expect({ charges, heard }).toEqual({ charges: 1, heard: ['no answer'] })
+    expect(verdict).toContain('The completer finished it')
+  })
+
+  it('charges twice without idempotency', async () => {
+    const page = await open()
+    await page.locator('#unprotected').check()
+    await choose(page, { network: 'cut-after' })
+    await press(page, 'Pay $20')
+    const { state, charges } = await shown(page)
+    expect({ state, charges }).toEqual({ state: 'bad', charges: 2 })
+  })
+
+  it('asks a person when the provider ignores keys and nobody can know', async () => {
+    const page = await open()
+    await page.locator('#ignores-keys').check()
+    await choose(page, { crash: 'after-charge' })
+    await press(page, 'Pay $20')
+    await page.locator('#verdict[data-state="person"]').waitFor()
+    expect((await shown(page)).charges).toBe(1)
+    expect(await page.locator('#state').textContent()).toBe('⚑ Needs a person')
+  })
+
+  it('plays the scene that its address names', async () => {
+    const page = await open('#scene=cut-after')
+    await page.locator('#attempts li:nth-child(2) .good').waitFor()
+    expect((await shown(page)).heard).toEqual(['no answer', '201 replayed'])
+  })
+
+  it('counts one charge for each payment of a chaos run', async () => {
+    const page = await open('#chaos=3&rounds=12')
+    await page.locator('#chaos-text.good').waitFor()
+    expect(await page.locator('#chaos-text').textContent()).toMatch(
+      /^requests 12 · attempts \d+ · crashes \d+ · charges 12 · duplicates 0 · dead letters 0 · seed 3/,
+    )
+  })
+})
+
+describe('the chaos run without a browser', () => {
+  it('ends with 0 and a table when every key has one charge', async () => {
+    const script = join(import.meta.dirname, '../../examples/playground/headless.ts')
+    const asked = ['--seed', '7', '--rounds', '12', '--url', server.url]
+    const child = spawn(process.execPath, ['--import', 'tsx', script, ...asked])
+    const [output, [code]] = await Promise.all([text(child.stdout), once(child, 'exit')])
+    expect(output).toMatch(/^all +12 +\d+ +0$/m)
+    expect(output).toContain('charges 12 · duplicates 0')
+    expect(code).toBe(0)
+  })
+})
+
+describe('without REPRISE_DEMO', () => {
+  it('there is no playground, and faults do nothing', async () => {
+    const plain = await startServer({ REPRISE_DEMO: '0' })
+    onTestFinished(() => plain.stop())
+    const paths = [
+      '/demo/events',
+      '/demo/story?key=a',
+      '/demo/tally?prefix=a',
+      '/playground/main.ts',
+    ]
+    for (const path of paths) expect((await fetch(plain.url + path)).status).toBe(404)
+    const post = { method: 'POST', body: '{}' }
+    expect((await fetch(`${plain.url}/demo/payments/unprotected`, post)).status).toBe(404)
+    expect(await (await fetch(plain.url)).text()).not.toContain('/playground/')
+    const cut = await fetch(plain.url, { headers: { 'Demo-Fault': 'cut-before' } })
+    expect(cut.status).toBe(200)
+  })
+})

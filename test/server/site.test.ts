@@ -1,0 +1,77 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type TemporaryDatabase, temporaryDatabase } from '../support/postgres.ts'
+import { type ReferenceServer, sendTask, startServer } from './reference-server.ts'
+
+let database: TemporaryDatabase
+let server: ReferenceServer
+
+beforeAll(async () => {
+  database = await temporaryDatabase()
+  server = await startServer({ DATABASE_URL: database.url })
+})
+afterAll(async () => {
+  await server.stop()
+  await database.drop()
+})
+
+describe('the server', () => {
+  test('says where everything is, and answers there', async () => {
+    const printed = server.printed()
+    for (const path of ['/', '/docs', '/metrics', '/health/ready', '/demo/ledger']) {
+      expect(printed).toContain(`${server.url}${path}`)
+      expect((await server.get(path)).status, path).toBe(200)
+    }
+    const curls = printed.match(/^ {2}curl .*$/gm) ?? []
+    expect(curls).toHaveLength(2)
+    expect(curls[0]).toBe(curls[1])
+    expect(printed).not.toContain('Joined')
+  })
+
+  test('tells whether it lives and whether it can be used', async () => {
+    expect(await (await server.get('/health/live')).json()).toMatchObject({ status: 'ok' })
+    expect(await (await server.get('/health/ready')).json()).toMatchObject({ status: 'ok' })
+  })
+
+  test('describes its APIs, with their keys, and with nothing from outside', async () => {
+    const page = await server.get('/docs')
+    expect(page.headers.get('content-security-policy')).toContain("default-src 'none'")
+    expect(await page.text()).toContain('Idempotency-Key')
+    const document = Object(await (await server.get('/openapi.json')).json())
+    expect(document.openapi).toBe('3.1.0')
+    expect(Object.keys(document.paths)).toEqual(expect.arrayContaining(['/tasks', '/rides']))
+    expect(document.paths['/tasks'].post.responses['409']).toBeDefined()
+  })
+
+  test('answers what it does not know with JSON', async () => {
+    const missing = await server.get('/nothing')
+    expect(missing.status).toBe(404)
+    expect(await missing.json()).toMatchObject({ error: { code: 'not_found' } })
+    const wrong = await server.get('/metrics', { method: 'POST' })
+    expect([wrong.status, wrong.headers.get('allow')]).toEqual([405, 'GET'])
+  })
+
+  test('counts what the engine tells', async () => {
+    await sendTask(server, 'metrics-1')
+    await sendTask(server, 'metrics-1')
+    const other = await server.get('/tasks', {
+      method: 'POST',
+      headers: {
+        ...{ Authorization: 'Bearer sk_test_1', 'Content-Type': 'application/json' },
+        'Idempotency-Key': 'metrics-1',
+      },
+      body: '{"task_name":"Something else"}',
+    })
+    expect(other.status).toBe(409)
+    const metrics = await (await server.get('/metrics')).text()
+    const count = (name: string) => Number(new RegExp(`^${name} (\\S+)$`, 'm').exec(metrics)?.[1])
+    expect(count('idempotency_checked_total')).toBe(3)
+    expect(count('idempotency_miss_total')).toBe(1)
+    expect(count('idempotency_hit_total')).toBe(1)
+    expect(count('idempotency_mismatch_total')).toBe(1)
+    expect(count('idempotency_duplicates_prevented_total')).toBe(1)
+    expect(count('idempotency_overhead_seconds_count')).toBe(2)
+    for (const name of ['unfinished', 'dead_letters', 'reaped_total', 'enqueued_total']) {
+      expect(count(`idempotency_${name}`)).toBe(0)
+    }
+  })
+})
