@@ -7,8 +7,11 @@
 import ts from 'typescript'
 import { type Breach, type Source, walk } from './source.ts'
 
-/** The ports of time and chance: what they wrap is touched nowhere else. */
-const PORT = 'engine/clock.ts'
+/**
+ * The ports of time and chance: what they wrap is touched nowhere else. The client has its own,
+ * because the engine's lie on Node's modules, which browsers do not have.
+ */
+const PORTS = new Set(['engine/clock.ts', 'client/clock.ts'])
 const PORT_NAMES = new Set([
   ...['setTimeout', 'setInterval', 'setImmediate'],
   ...['randomBytes', 'randomUUID', 'randomInt', 'randomFill', 'getRandomValues'],
@@ -24,11 +27,12 @@ const SQL =
   /^\s*(select\s|insert\s+into\s|update\s+\S+\s+set\s|delete\s+from\s|(create|alter|drop)\s+(table|index|schema|function|type|unique)\s|with\s+\w+\s+as\s*\()/i
 
 /** Where SQL may stand. */
-const SQL_FILES = /^stores\/[^/]+\/(queries|transactions?|migrate|migrations)(\.ts|\/.+\.ts)$/
+const SQL_FILES =
+  /^(stores\/[^/]+\/(work\/)?(queries|transactions?|migrate|migrations)(\.ts|\/.+\.ts)|sinks\/queries\.ts)$/
 
 /** Time and chance come through the ports. */
 export function* ports({ path, tree }: Source): Iterable<Breach> {
-  if (path === PORT) return
+  if (PORTS.has(path)) return
   for (const node of walk(tree)) {
     if (ts.isIdentifier(node) && PORT_NAMES.has(node.text)) yield { node, subject: node.text }
     if (ts.isPropertyAccessExpression(node) && PORT_MEMBERS.has(node.getText(tree))) {

@@ -48,14 +48,20 @@ describe('the packed package', () => {
     expect(built.filter((file) => file.endsWith('.d.ts')).map(stem)).toEqual(sources)
   })
 
-  test('exports each index file below src, and else only adapters under their own names', () => {
+  test('exports each index file below src, and else only what goes by its own name', () => {
     const index = filesBelow(join(installed, 'dist')).filter(isEntry)
     const exported = modules.map((subpath) => [subpath, manifest.exports[subpath] ?? ''] as const)
-    const adapters = exported.filter(([, file]) => file.startsWith('./dist/adapters/'))
+    const named = exported.filter(([, file]) =>
+      /^\.\/dist\/(adapters|sinks|client(?=\/(?!index))|.*\/handles)\//.test(file),
+    )
 
-    for (const [subpath, file] of adapters)
-      expect(file).toBe(`./dist/adapters/${subpath.slice(2)}.js`)
-    const others = exported.filter((one) => !adapters.includes(one)).map(([, file]) => file)
+    for (const [subpath, file] of named) {
+      const [, folder = ''] =
+        /^\.\/dist\/(adapters|sinks|client(?=\/(?!index))|.*\/handles)\//.exec(file) ?? []
+      const name = subpath.replace(/^\.\/(postgres\/|sinks\/|client\/)?/, '')
+      expect(file).toBe(`./dist/${folder}/${name}.js`)
+    }
+    const others = exported.filter((one) => !named.includes(one)).map(([, file]) => file)
     expect(others.sort()).toEqual(index.map((file) => `./dist/${file}`).sort())
   })
 
@@ -109,7 +115,9 @@ async function load(
 
 /** Whether a built file is meant to be imported by users: the root, the dialects, the stores … */
 function isEntry(file: string): boolean {
-  return /^(index|core\/dialects\/index|stores\/[^/]+\/index|testing\/index)\.js$/.test(file)
+  return /^(index|core\/dialects\/index|stores\/[^/]+\/index|(client|phases|telemetry|testing|workers)\/index)\.js$/.test(
+    file,
+  )
 }
 
 function filesBelow(folder: string): string[] {
