@@ -1,12 +1,17 @@
 import { defineConfig } from 'vitest/config'
 
 export default defineConfig({
+  // The examples import the package by its name; `paths` of the nearest tsconfig.json say where it is.
+  resolve: { tsconfigPaths: true },
   test: {
     include: ['test/**/*.test.ts'],
+    // Installed and run apart, by `npm run orms`.
+    exclude: ['**/node_modules/**', 'test/orms/**'],
     globalSetup: ['test/support/global-setup.ts'],
     // Generous, because a busy machine is no bug: nothing waits this long when all is well.
     testTimeout: 30_000,
     hookTimeout: 60_000,
+    expect: { poll: { timeout: 20_000 } },
     maxWorkers: '100%',
     allowOnly: false,
   },

@@ -44,12 +44,14 @@ const EXAMPLES: readonly {
       ['engine/a.ts', `type B = import('../stores/b.ts').B`, 'engine imports stores/b.ts'],
       ['stores/x/a.ts', `await import('../../testing/b.ts')`, 'stores imports testing/b.ts'],
       ['adapters/a.ts', `import { b } from '../stores/b.ts'`, 'adapters imports stores/b.ts'],
+      ['client/a.ts', `import { b } from '../engine/b.ts'`, 'client imports engine/b.ts'],
       ['index.ts', `import { b } from './testing/b.ts'`, 'index imports testing/b.ts'],
       ['nowhere/a.ts', `import { b } from './b.ts'`, 'nowhere imports nowhere/b.ts'],
     ],
     good: [
       ['engine/a.ts', `import { b } from '../core/b.ts'`],
       ['core/dialects/a.ts', `import { b } from '../b.ts'`],
+      ['client/a.ts', `import { b } from '../core/b.ts'`],
       ['cli/a.ts', `import { b } from '../dashboard/b.ts'`],
       ['index.ts', `export { b } from './core/b.ts'`],
     ],
@@ -133,6 +135,7 @@ const EXAMPLES: readonly {
     ],
     good: [
       ['engine/clock.ts', 'setTimeout(f, 1)'],
+      ['client/clock.ts', 'crypto.getRandomValues(f)'],
       ['core/a.ts', 'new Date(0); clock.now()'],
     ],
   },

@@ -27,6 +27,12 @@ export interface ServerSpec {
   readonly commands: readonly Command[]
   /** Working directory of the commands. Removed after the server has stopped. */
   readonly directory: string
+  /**
+   * Whether the directory stays when the server has stopped.
+   *
+   * @default false
+   */
+  readonly isKept?: boolean
   readonly user: RunAs
   /** What tells the server to stop. */
   readonly stopSignal: NodeJS.Signals

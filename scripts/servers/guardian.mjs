@@ -2,10 +2,10 @@
  * Keeps a server alive for as long as the process that asked for it, and no longer.
  *
  * Runs the given commands in order, the last of which is the server, inside a directory that it
- * removes in the end. Standard input is the tether: it closes when the asking process lets go or
- * dies, by whatever signal, and then the server is stopped. Runs in a session of its own, so that
- * Ctrl-C in a terminal reaches the asking process only. If a command ends by itself, its log is
- * printed.
+ * removes in the end, unless it is to be kept. Standard input is the tether: it closes when the
+ * asking process lets go or dies, by whatever signal, and then the server is stopped. Runs in a
+ * session of its own, so that Ctrl-C in a terminal reaches the asking process only. If a command ends
+ * by itself, its log is printed.
  */
 
 import { spawn } from 'node:child_process'
@@ -16,7 +16,7 @@ import { join } from 'node:path'
 /** How long a server may take to stop, in milliseconds, before it is killed. */
 const STOP_MS_MAX = 10_000
 
-const { commands, directory, user, stopSignal } = JSON.parse(process.argv[2])
+const { commands, directory, isKept, user, stopSignal } = JSON.parse(process.argv[2])
 const logFile = join(directory, 'log')
 const log = openSync(logFile, 'a')
 let released = false
@@ -44,6 +44,6 @@ try {
 } catch (error) {
   process.stdout.write(String(error))
 } finally {
-  rmSync(directory, { recursive: true, force: true, maxRetries: 3 })
+  if (!isKept) rmSync(directory, { recursive: true, force: true, maxRetries: 3 })
   process.stdin.destroy()
 }

@@ -48,6 +48,7 @@ export async function npmPrograms(directory: string): Promise<string> {
   if (await works(join(native, 'bin'))) return join(native, 'bin')
 
   const copy = join(directory, 'native')
+  if (await works(join(copy, 'bin'))) return join(copy, 'bin')
   await cp(native, copy, { recursive: true, verbatimSymlinks: true })
   await linkLibraries(copy)
   await run('chmod', ['-R', 'a+rX', copy])

@@ -5,19 +5,15 @@
  * @module
  */
 
-import { access, constants, mkdtemp } from 'node:fs/promises'
+import { mkdtemp } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { delimiter, join } from 'node:path'
+import { join } from 'node:path'
 import { createClient } from 'redis'
 import { freePort, type Server, startGuarded } from './guarded.ts'
+import { installedProgram, type NoServer } from './installed.ts'
 
 const RUNNING = 'redis://127.0.0.1:6379'
 const PROGRAMS = ['redis-server', 'valkey-server']
-
-/** Why there is no server. */
-export interface NoServer {
-  readonly missing: string
-}
 
 /**
  * Finds or starts a server.
@@ -33,7 +29,7 @@ export async function startRedis(env: NodeJS.ProcessEnv = process.env): Promise<
   if (sources.includes('running') && (await answers(RUNNING))) {
     return { url: RUNNING, origin: 'running on 127.0.0.1:6379', stop: async () => {} }
   }
-  const program = sources.includes('installed') ? await installedProgram(PATH) : undefined
+  const program = sources.includes('installed') ? await installedProgram(PATH, PROGRAMS) : undefined
   if (program !== undefined) return ownServer(program)
   return { missing: `no Redis server was found (tried: REDIS_URL, ${sources.join(', ')})` }
 }
@@ -57,22 +53,6 @@ async function ping(url: string): Promise<void> {
   } finally {
     client.destroy()
   }
-}
-
-async function installedProgram(path: string): Promise<string | undefined> {
-  for (const program of PROGRAMS) {
-    for (const folder of path.split(delimiter)) {
-      const file = join(folder, program)
-      if (
-        await access(file, constants.X_OK).then(
-          () => true,
-          () => false,
-        )
-      )
-        return file
-    }
-  }
-  return undefined
 }
 
 async function ownServer(program: string): Promise<Server> {
