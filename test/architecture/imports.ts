@@ -29,8 +29,8 @@ const LAYERS: Readonly<Record<string, readonly string[]>> = {
   adapters: ['core', 'engine'],
   client: ['core'],
   telemetry: ['core', 'engine'],
-  admin: ['core', 'engine'],
-  dashboard: ['core', 'engine', 'admin'],
+  admin: ['core', 'engine', 'phases', 'telemetry'],
+  dashboard: ['core', 'engine', 'telemetry', 'admin'],
   index: ['core', 'engine', 'stores', 'phases'],
   testing: [
     'core',
