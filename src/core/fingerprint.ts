@@ -176,10 +176,7 @@ function digestBody(
 /** Canonical text of a body; `undefined` if it is not JSON, whatever its media type says. */
 function jsonOf(body: Uint8Array, options: BodyOptions): string | undefined {
   const text = decodeUtf8(body)
-  if (text === undefined) return undefined
-  const result = canonicalJson(text, options)
-  if (result.kind === 'refused') throw new RepriseError('idempotency-body-invalid', result.detail)
-  return result.kind === 'canonical' ? result.text : undefined
+  return text === undefined ? undefined : canonicalJson(text, options)
 }
 
 /** Keeps a byte order mark, which JSON does not allow. */
