@@ -6,14 +6,11 @@
 
 export {
   type ClientErrorCode,
-  DOCS_URL,
-  docsUrlOf,
   ERRORS,
   type ErrorCode,
   type ErrorEntry,
-  isRepriseError,
-  RepriseError,
-} from './core/errors.ts'
+} from './core/error-table.ts'
+export { DOCS_URL, docsUrlOf, isRepriseError, RepriseError } from './core/errors.ts'
 export {
   type BodyDigest,
   type BodyDigester,
@@ -78,7 +75,7 @@ export type { Handler, Run } from './engine/run.ts'
 export type { OpenedResponse } from './engine/seal.ts'
 export type { Stage, StageOptions } from './engine/stage.ts'
 export type { Store } from './engine/store.ts'
-export { transact } from './engine/transact.ts'
+export { checkTransactionRoute, transact } from './engine/transact.ts'
 export type {
   TransactionHandler,
   TransactionOptions,

@@ -14,6 +14,7 @@
  * @module
  */
 
+import { BODY_INVALID } from './error-table.ts'
 import { RepriseError } from './errors.ts'
 
 /** Limits and exceptions of the canonical form. */
@@ -144,5 +145,5 @@ function byName(a: Member, b: Member): number {
 
 /** The error for a body that can not be compared. */
 export function bodyInvalid(detail: string): RepriseError {
-  return new RepriseError('idempotency-body-invalid', detail)
+  return new RepriseError(BODY_INVALID, detail)
 }

@@ -4,6 +4,7 @@
  * @module
  */
 
+import { TRANSACTIONS_UNSUPPORTED } from '../core/error-table.ts'
 import { RepriseError } from '../core/errors.ts'
 import {
   invalid,
@@ -23,6 +24,7 @@ import type { RunResult } from './result.ts'
 import type { Handler } from './run.ts'
 import { settle } from './settle.ts'
 import type { Store } from './store.ts'
+import type { TransactionRoute } from './transact.ts'
 import type { TransactionHandler, TransactionOptions } from './transaction-handler.ts'
 import { type WaiterLimits, Waiters } from './waiters.ts'
 
@@ -74,6 +76,12 @@ export interface LeaseReprise {
    * @throws RepriseError when the store can not be asked; whatever the handler throws
    */
   run(request: RunRequest, handler: Handler): Promise<RunResult>
+  /**
+   * For adapters: checks that a route can be in transaction mode.
+   *
+   * @throws RepriseError `reprise-options-invalid`
+   */
+  checkTransaction(route: TransactionRoute): void
   /** For adapters: tells the listener of a request that was not brought to a run. */
   skip(skipped: Skipped): void
   /**
@@ -183,6 +191,16 @@ class Engine<Tx> implements LeaseReprise, TransactionReprise<Tx> {
     return this.#context.store.transactions !== undefined
   }
 
+  checkTransaction(route: TransactionRoute): void {
+    const { transactions } = this.#context.store
+    if (transactions === undefined) {
+      throw invalid(
+        'transaction is set, and the store has no transactions: use PostgreSQL or SQLite',
+      )
+    }
+    transactions.check(route)
+  }
+
   with(options: RunOptions): Engine<Tx> {
     return new Engine(this.#context, { ...this.#given, ...options })
   }
@@ -200,7 +218,7 @@ class Engine<Tx> implements LeaseReprise, TransactionReprise<Tx> {
     const job = this.#job(request)
     const { transactions, name } = this.#context.store
     if (transactions === undefined) {
-      throw new RepriseError('reprise-transactions-unsupported', `The ${name} store has none`)
+      throw new RepriseError(TRANSACTIONS_UNSUPPORTED, `The ${name} store has none`)
     }
     return transactions.run(this.#context, job, { transactions, handler, options })
   }

@@ -6,6 +6,7 @@
  * @module
  */
 
+import { SHUTTING_DOWN } from '../core/error-table.ts'
 import { RepriseError } from '../core/errors.ts'
 import { within } from './bounded.ts'
 import type { Context } from './context.ts'
@@ -58,7 +59,7 @@ async function decideOrWait<Tx>(
   const seat = job.waitMs > 0 ? waiters.enter(job.identity.id) : undefined
   try {
     for (;;) {
-      if (context.isClosing) throw new RepriseError('idempotency-shutting-down')
+      if (context.isClosing) throw new RepriseError(SHUTTING_DOWN)
       const { flight, isLeader } = flights.join(job.request, start)
       const refusal = await flight.decided
       if (refusal === undefined && isLeader) {

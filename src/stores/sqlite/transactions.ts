@@ -13,7 +13,7 @@ import { invalid } from '../../core/options.ts'
 import { STARTED } from '../../core/record.ts'
 import type { Grant } from '../../core/transition.ts'
 import type { Refusal } from '../../engine/store.ts'
-import { type Transact, transact } from '../../engine/transact.ts'
+import { checkTransactionRoute, type Transact, transact } from '../../engine/transact.ts'
 import type {
   OpenTransaction,
   TransactionFault,
@@ -40,6 +40,7 @@ interface Hold {
 /** See the module's comment. */
 export class SqliteTransactions<Tx extends SqliteDatabase> implements Transactions<Tx> {
   readonly run: Transact = transact
+  readonly check = checkTransactionRoute
   readonly #database: Tx
   readonly #settings: SqliteSettings
   readonly #queries: Queries

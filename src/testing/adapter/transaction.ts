@@ -61,6 +61,7 @@ function gatedCommit(
   assert.ok(transactions !== undefined)
   const gated: Transactions<unknown> = {
     run: transactions.run,
+    check: transactions.check,
     async begin(request) {
       const start = await transactions.begin(request)
       return 'commit' in start ? gatedOpen(start, beforeCommit) : start
