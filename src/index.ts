@@ -62,7 +62,11 @@ export type {
 } from './engine/events.ts'
 export type { RunRequest } from './engine/job.ts'
 export { type KeyAge, type KeyAgeOptions, keyAge } from './engine/key-age.ts'
-export type { ReplayCacheOptions } from './engine/replay-cache.ts'
+export {
+  type ReplayCacheOptions,
+  type ReplayCaching,
+  replayCaching,
+} from './engine/replay-cache.ts'
 export {
   createReprise,
   type LeaseReprise,

@@ -19,7 +19,7 @@ import { Context } from './context.ts'
 import type { EventListener, Skipped } from './events.ts'
 import { createJob, type Job, type RunRequest } from './job.ts'
 import { LeaseRuns } from './lease-run.ts'
-import { ReplayCache, type ReplayCacheOptions } from './replay-cache.ts'
+import type { ReplayCacheOptions } from './replay-cache.ts'
 import type { RunResult } from './result.ts'
 import type { Handler } from './run.ts'
 import { settle } from './settle.ts'
@@ -33,7 +33,8 @@ export interface RepriseOptions<Tx = never> extends RunOptions {
   /** Where records live. */
   readonly store: Store<Tx>
   /**
-   * Bounds of the cache of stored answers in this process; `false` asks the store every time.
+   * Bounds of the cache of stored answers in this process; `false` asks the store every time. The
+   * memory store is asked in any case: it is in this process too.
    *
    * @default 16 MiB, one minute
    */
@@ -134,23 +135,17 @@ export interface AnyReprise<Tx> extends LeaseReprise, Partial<TransactionReprise
 export function createReprise<Tx = never>(options: RepriseOptions<Tx>): Reprise<Tx> {
   const { store, clock = systemClock, random = systemRandom, onEvent, waiters = {} } = options
   const { perKeyMax = 1000, totalMax = 10_000 } = waiters
+  const { replayCache = {} } = options
   const limits = {
     perKeyMax: whole('waiters.perKeyMax', perKeyMax, 0),
     totalMax: whole('waiters.totalMax', totalMax, 0),
   }
   const context = new Context<Tx>({
     ...{ store, clock, random, listener: onEvent },
-    cache: replayCache(clock, options.replayCache ?? {}),
+    cache: replayCache === false ? undefined : store.caching?.open(clock, replayCache),
     waiters: new Waiters(store, clock, limits),
   })
   return new Engine(context, options)
-}
-
-function replayCache(clock: Clock, options: ReplayCacheOptions | false): ReplayCache | undefined {
-  if (options === false) return undefined
-  const bytesMax = whole('replayCache.bytesMax', options.bytesMax ?? 16_777_216, 0)
-  const ageMsMax = whole('replayCache.ageMsMax', options.ageMsMax ?? 60_000, 0)
-  return new ReplayCache(clock, { bytesMax, ageMsMax })
 }
 
 /** What other ways to run a request are built on. */

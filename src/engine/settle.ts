@@ -21,7 +21,7 @@ export function settle<Tx>(
   start: () => Flight,
 ): Promise<RunResult> {
   return told(context, job, async () => {
-    return fromCache(context, job) ?? decideOrWait(context, job, start)
+    return context.cache?.get(job.request) ?? decideOrWait(context, job, start)
   })
 }
 
@@ -39,13 +39,6 @@ export async function told<Tx>(
     context.ended('failed', job, error)
     throw error
   }
-}
-
-function fromCache<Tx>({ cache, clock }: Context<Tx>, job: Job): RunResult | undefined {
-  const cached = cache?.get(job.request)
-  if (cached === undefined) return undefined
-  const { response, requestId, expiresAt } = cached
-  return { outcome: 'replayed', response, requestId, expiresInMs: expiresAt - clock.now() }
 }
 
 async function decideOrWait<Tx>(
