@@ -36,6 +36,9 @@ export interface TransactionRoute {
   readonly streams?: 'buffer' | 'bypass'
 }
 
+/** Checks a route; see {@link checkTransactionRoute}. */
+export type CheckTransactionRoute = (route: TransactionRoute) => void
+
 /**
  * Checks what a route in transaction mode says besides. A store with transactions names it as their
  * `check`.

@@ -6,7 +6,7 @@
 
 import type { Origin, RecordIdentity } from '../core/record.ts'
 import type { Finish, Refusal } from './store.ts'
-import type { Transact, TransactionRoute } from './transact.ts'
+import type { CheckTransactionRoute, Transact } from './transact.ts'
 import type { NewJob } from './work.ts'
 
 /** How the transaction is to be opened. */
@@ -70,5 +70,5 @@ export interface Transactions<Tx> {
   /** Always `transact` of `engine/transact.ts`: brought by the stores that can use it. */
   readonly run: Transact
   /** Always `checkTransactionRoute` of `engine/transact.ts`, for the same reason. */
-  check(route: TransactionRoute): void
+  readonly check: CheckTransactionRoute
 }

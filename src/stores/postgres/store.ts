@@ -4,7 +4,7 @@
  * @module
  */
 
-import { replayCaching } from '../../engine/replay-cache.ts'
+import { type ReplayCaching, replayCaching } from '../../engine/replay-cache.ts'
 import type {
   Advance,
   Claim,
@@ -42,7 +42,7 @@ const FIRST_PAGE: Uint8Array = new Uint8Array()
 /** The store over any client library. */
 export class PostgresStore<Tx> implements Store<Tx> {
   readonly name = 'postgres'
-  readonly caching = replayCaching
+  readonly caching: ReplayCaching = replayCaching
   readonly transactions: Transactions<Tx>
   readonly work: Work<Tx>
   readonly #driver: Client<unknown>
