@@ -4,6 +4,7 @@
  * @module
  */
 
+import { JOBS_UNSUPPORTED } from '../core/error-table.ts'
 import { RepriseError } from '../core/errors.ts'
 import type { NewJob } from './work.ts'
 
@@ -31,7 +32,7 @@ export function stageOn(open: { stage?(job: NewJob): Promise<string> }): Stage {
   return async (name, args, options) => {
     const job = jobOf(name, args, options)
     if (open.stage !== undefined) return open.stage(job)
-    throw new RepriseError('reprise-jobs-unsupported')
+    throw new RepriseError(JOBS_UNSUPPORTED)
   }
 }
 

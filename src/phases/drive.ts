@@ -14,6 +14,7 @@
  * @module
  */
 
+import { SEAL_BROKEN } from '../core/error-table.ts'
 import { isRepriseError, RepriseError } from '../core/errors.ts'
 import { STARTED } from '../core/record.ts'
 import type { BurialCause } from '../engine/letters.ts'
@@ -137,7 +138,7 @@ export class Drive<Tx> {
   /** Where to begin; `undefined` when what is stored is of a version that can not be taken up. */
   async #locate({ outcome, recoveryPoint, state, input }: Start): Promise<Place | undefined> {
     const { envelope, blueprint } = this.#passage
-    if (input === null) throw new RepriseError('reprise-seal-broken', 'The record has no input')
+    if (input === null) throw new RepriseError(SEAL_BROKEN, 'The record has no input')
     const stored = await envelope.openInput(input)
     const reached = state === null ? null : await envelope.openState(state)
     const place: Place = {

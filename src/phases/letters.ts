@@ -4,6 +4,7 @@
  * @module
  */
 
+import { TRANSACTIONS_UNSUPPORTED } from '../core/error-table.ts'
 import { RepriseError } from '../core/errors.ts'
 import { invalid } from '../core/options.ts'
 import type { DeadLetter, LetterQuery, LetterStore, Settlement } from '../engine/letters.ts'
@@ -112,7 +113,7 @@ function lettersOf(reprise: LeaseReprise): LetterStore {
   const { store } = partsOf(reprise).context
   if (store.work !== undefined) return store.work.letters
   throw new RepriseError(
-    'reprise-transactions-unsupported',
+    TRANSACTIONS_UNSUPPORTED,
     `The ${store.name} store keeps no dead letters; use PostgreSQL`,
   )
 }

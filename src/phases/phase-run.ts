@@ -5,6 +5,7 @@
  * @module
  */
 
+import { COMMIT_UNKNOWN, LEASE_LOST } from '../core/error-table.ts'
 import { RepriseError } from '../core/errors.ts'
 import { pause, within } from '../engine/bounded.ts'
 import { stageOn } from '../engine/stage.ts'
@@ -28,7 +29,7 @@ export interface Place {
 /** Another run has taken over. */
 export class LeaseLost extends RepriseError {
   constructor() {
-    super('reprise-lease-lost')
+    super(LEASE_LOST)
   }
 }
 
@@ -155,7 +156,7 @@ export class PhaseRun<Tx> {
 }
 
 function commitUnknown(cause: unknown): RepriseError {
-  return new RepriseError('idempotency-commit-unknown', undefined, { cause })
+  return new RepriseError(COMMIT_UNKNOWN, undefined, { cause })
 }
 
 function throughJson(state: unknown): unknown {

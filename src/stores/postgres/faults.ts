@@ -4,6 +4,7 @@
  * @module
  */
 
+import { STORE_UNAVAILABLE } from '../../core/error-table.ts'
 import { RepriseError } from '../../core/errors.ts'
 import type { TransactionFault } from '../../engine/transactions.ts'
 
@@ -92,7 +93,7 @@ export async function attempt<T>(verb: string, run: () => Promise<T>): Promise<T
 function unavailable(verb: string, cause: unknown): RepriseError {
   const code = cause instanceof Error ? property(cause, 'code') : ''
   const detail = `PostgreSQL failed to ${verb}${code === '' ? '' : ` (${code})`}`
-  return new RepriseError('idempotency-store-unavailable', detail, { cause })
+  return new RepriseError(STORE_UNAVAILABLE, detail, { cause })
 }
 
 /** pg and PGlite name the parts of an error one way, postgres.js another, and Prisma leaves them out. */

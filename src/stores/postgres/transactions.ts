@@ -18,7 +18,12 @@
  */
 
 import type { Finish, Refusal } from '../../engine/store.ts'
-import { type Transact, transact } from '../../engine/transact.ts'
+import {
+  type CheckTransactionRoute,
+  checkTransactionRoute,
+  type Transact,
+  transact,
+} from '../../engine/transact.ts'
 import type {
   OpenTransaction,
   TransactionFault,
@@ -48,6 +53,7 @@ export interface TransactionsParts<Tx> {
 /** The capability `transactions` of the store. */
 export class PostgresTransactions<Tx> implements Transactions<Tx> {
   readonly run: Transact = transact
+  readonly check: CheckTransactionRoute = checkTransactionRoute
   readonly #parts: TransactionsParts<Tx>
   readonly #running: Running
   /** The isolation that the database gives unless asked for another; known after the first time. */
