@@ -11,6 +11,7 @@ import { functionSink } from 'reprise/sinks/function'
 import { createWorkers, type WorkerEvent, type Workers } from 'reprise/workers'
 import type { Stripe } from 'stripe'
 import { type LoadedApi, type RunningApi, startApi } from './apis.ts'
+import { FaultLog } from './fault-log.ts'
 import { type PointListener, RequestFaults } from './faults.ts'
 import { createMailer, type Mailer } from './mailer.ts'
 import { Metrics } from './metrics.ts'
@@ -37,6 +38,7 @@ export interface Node {
   readonly reprise: Reprise<pg.PoolClient>
   readonly stripe: Stripe
   readonly faults: RequestFaults
+  readonly faultLog: FaultLog
   readonly metrics: Metrics
   readonly apis: readonly RunningApi[]
   readonly workers: Workers
@@ -76,7 +78,11 @@ export async function startNode(
   })
   // A connection that breaks while it is idle is replaced; without a listener it would end us.
   pool.on('error', () => {})
-  const faults = new RequestFaults(watch.onPoint)
+  const faultLog = new FaultLog(services.faultLog)
+  const faults = new RequestFaults({
+    onReached: watch.onPoint,
+    onCarriedOut: (key, fault) => faultLog.note(key, fault),
+  })
   const metrics = new Metrics()
   const store = postgresStore(pool, { prepare: hasSessions, listen: hasSessions })
   const reprise = createReprise({
@@ -89,7 +95,10 @@ export async function startNode(
     },
   })
   const tools = {
-    stripe: createStripe(services.stripeApiBase, stripeApiKey),
+    stripe: createStripe({
+      ...{ base: services.stripeApiBase, key: stripeApiKey },
+      isDown: () => faults.isProviderDown(),
+    }),
     mailer: createMailer(services.smtpUrl),
   }
   await store.ready()
@@ -104,7 +113,8 @@ export async function startNode(
     watch.onWorkerEvent?.(event)
   })
   const close = () => closeNode({ pool, reprise, workers, mailer: tools.mailer })
-  return { ...{ pool, reprise, faults, metrics, apis, workers, close }, stripe: tools.stripe }
+  const { stripe } = tools
+  return { pool, reprise, stripe, faults, faultLog, metrics, apis, workers, close }
 }
 
 function startWorkers(
