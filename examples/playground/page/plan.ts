@@ -16,6 +16,9 @@ export const CLEAN: Step = ''
 /** Points that come before the handler is slow. */
 const BEFORE_SLOW: readonly string[] = ['after-claim', 'ride_created']
 
+/** The point that is behind whoever has tried to call the provider. */
+const BEFORE_CALL = 'after-claim'
+
 /**
  * What the attempts meet, in order; those after the last meet nothing. All faults are seen to
  * happen: one that keeps the other from happening comes on an attempt of its own.
@@ -36,7 +39,7 @@ export function planOf(network: Network, crash: string): readonly Step[] {
         ? [...killed, 'slow=3000']
         : [['slow=3000', ...killed].join(',')]
     case 'down':
-      return ['provider-down', ...killed]
+      return crash === BEFORE_CALL ? [...killed, 'provider-down'] : ['provider-down', ...killed]
   }
 }
 
