@@ -191,7 +191,7 @@ describe.skipIf(CHROMIUM === undefined && notRun(suite))('the playground', () =>
       })),
     )
     expect(await Promise.all(lanes)).toEqual(expected)
-  }, 900_000)
+  }, 1_800_000)
 
   it('is finished by the completer when the client never comes back', async () => {
     const page = await open()

@@ -42,7 +42,7 @@ export interface Payment {
 }
 
 /** Attempts at most: a client that never gives up is a client that nobody can stop. */
-const ATTEMPTS_MAX = 60
+const ATTEMPTS_MAX = 200
 
 /** How often a server that is being started is asked at most. */
 const ASKS_MAX = 240
@@ -169,9 +169,9 @@ export class Player {
     const heard = await send(sent)
     attempts[number - 1] = { ...attempt, heard }
     this.#onChange()
-    // Whether a fault was carried out is known for sure, or it would come twice or never.
-    const isAskedFor = isFinal(heard) || fault !== CLEAN
-    await (isAskedFor ? this.#readSurely(payment) : this.#read(payment))
+    // A server that is being started is waited for. Whether it carried a fault out is known then, or
+    // the fault would come twice or never.
+    await this.#readSurely(payment)
     attempts[number - 1] = { ...attempt, heard, after: payment.story?.record ?? null }
     this.#onChange()
     return heard
