@@ -12,6 +12,7 @@ import { combine, createMetrics, type Metrics } from 'reprise/telemetry'
 import { createWorkers, type WorkerEvent, type Workers } from 'reprise/workers'
 import type { Stripe } from 'stripe'
 import { type LoadedApi, type RunningApi, startApi } from './apis.ts'
+import { ENGINE } from './engine.ts'
 import { FaultLog } from './fault-log.ts'
 import { type PointListener, RequestFaults } from './faults.ts'
 import { createMailer, type Mailer } from './mailer.ts'
@@ -48,12 +49,6 @@ export interface Node {
   close(): Promise<void>
 }
 
-/**
- * How long a request keeps its key without a sign of life, in milliseconds. Short, because here
- * processes are killed on purpose and people wait for what comes then.
- */
-const LEASE_MS = 3000
-
 /** How long requests that run may still take at the end, in milliseconds. */
 const GRACE_MS = 3000
 
@@ -89,7 +84,7 @@ export async function startNode(
   const metrics = createMetrics({ store })
   // The faults come last: they may end the process.
   const onEvent = combine(metrics.onEvent, watch.onEvent, faults.onEvent)
-  const reprise = createReprise({ store, leaseMs: LEASE_MS, onEvent })
+  const reprise = createReprise({ ...ENGINE, store, onEvent })
   const tools = {
     stripe: createStripe({
       ...{ base: services.stripeApiBase, key: stripeApiKey },
