@@ -7,7 +7,7 @@
 
 import { RepriseError } from '../core/errors.ts'
 import { pause, within } from '../engine/bounded.ts'
-import { stageOn } from '../engine/stage.ts'
+import { stageOn, TransactionEnded } from '../engine/stage.ts'
 import type { Isolation } from '../engine/transactions.ts'
 import type { OpenPhase } from '../engine/work.ts'
 import type { PhaseContext } from './node.ts'
@@ -67,6 +67,7 @@ export class PhaseRun<Tx> {
         return step
       } catch (error) {
         await this.#undo(open)
+        if (error instanceof TransactionEnded) throw new TransactionEnded(`phase ${place.point}`)
         const fault = this.#passage.work.phases.classify(error)
         if (fault === 'lost') throw new LeaseLost()
         if (fault === 'disconnected' && isCommitting) throw commitUnknown(error)

@@ -118,6 +118,15 @@ begin
 end
 $$;
 
+-- The app's code ended the transaction that was begun as p_transaction: this is another, or none.
+create function reprise.stay_in(p_transaction text) returns void language plpgsql as $$
+begin
+  if p_transaction <> extract(epoch from transaction_timestamp())::text then
+    raise exception 'reprise: the transaction was ended by others' using errcode = 'RP002';
+  end if;
+end
+$$;
+
 -- One more line of history, or the end of the call that was begun.
 create function reprise.end_attempt(
   p_id bytea, p_fence integer, p_point text, p_actor text, p_took_ms double precision,
@@ -142,13 +151,14 @@ end
 $$;
 
 create function reprise.advance_phase(
-  p_id bytea, p_owner bytea, p_fence integer, p_point text, p_actor text,
+  p_transaction text, p_id bytea, p_owner bytea, p_fence integer, p_point text, p_actor text,
   p_took_ms double precision, p_call_key text, p_lease_ms double precision, p_reached text,
   p_state bytea
 ) returns void language plpgsql as $$
 declare
   until timestamptz := clock_timestamp() + p_lease_ms * interval '1 millisecond';
 begin
+  perform reprise.stay_in(p_transaction);
   update reprise.records r
      set lease_until    = until,
          expires_at     = greatest(r.expires_at, until),
@@ -164,11 +174,12 @@ end
 $$;
 
 create function reprise.finish_phase(
-  p_id bytea, p_owner bytea, p_fence integer, p_point text, p_actor text,
+  p_transaction text, p_id bytea, p_owner bytea, p_fence integer, p_point text, p_actor text,
   p_took_ms double precision, p_call_key text, p_status smallint, p_response bytea,
   p_resource_type text, p_resource_id text, p_retention_ms double precision
 ) returns void language plpgsql as $$
 begin
+  perform reprise.stay_in(p_transaction);
   if not exists (select from reprise.records r
                   where r.id = p_id and r.owner = p_owner and r.fence = p_fence
                     and r.status is null)

@@ -6,7 +6,7 @@
 
 import { COUNT_NAMES } from '../../../engine/counts.ts'
 import type { Statement } from '../client.ts'
-import { named, quoted } from '../queries.ts'
+import { named, quoted, TRANSACTION } from '../queries.ts'
 
 /** What is sent. */
 type Verb =
@@ -88,13 +88,13 @@ function take(schema: string, chosen: string): string {
 
 const TEXTS: Readonly<Record<Verb, (schema: string) => string>> = {
   begin_phase: (schema) => `
-    select ${schema}.begin_phase($1, $2, $3, $4)`,
+    select ${schema}.begin_phase($1, $2, $3, $4) as held, ${TRANSACTION} as transaction`,
 
   advance_phase: (schema) => `
-    select ${schema}.advance_phase($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)::text`,
+    select ${schema}.advance_phase($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)::text`,
 
   finish_phase: (schema) => `
-    select ${schema}.finish_phase($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)::text`,
+    select ${schema}.finish_phase($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)::text`,
 
   begin_call: (schema) => `
     select ${schema}.begin_call($1, $2, $3, $4, $5, $6, $7)`,
@@ -127,16 +127,17 @@ const TEXTS: Readonly<Record<Verb, (schema: string) => string>> = {
   /**
    * The job of a deduplication key has an id made of it: handed over twice, it is the same job. One
    * that waits already is locked, so that it is not handed over before this commit. $6 is who is
-   * woken.
+   * woken. Stages nothing outside the transaction that was begun, which is $7.
    */
   stage: (schema) => `
     with staged as
          (insert into ${schema}.staged_jobs as j (
                  staged_at, run_at, job_id, record_id, name, args, dedupe_key)
-          values (clock_timestamp(), to_timestamp($1::double precision / 1000),
-                  case when $5::text is null then gen_random_uuid()
-                       else md5(jsonb_build_array($3::text, $5::text)::text)::uuid
-                  end, $2, $3, $4, $5)
+          select clock_timestamp(), to_timestamp($1::double precision / 1000),
+                 case when $5::text is null then gen_random_uuid()
+                      else md5(jsonb_build_array($3::text, $5::text)::text)::uuid
+                 end, $2, $3, $4, $5
+           where ${TRANSACTION} = $7::text
               on conflict (name, dedupe_key) where dedupe_key is not null and set_aside_at is null
               do update set name = j.name
           returning job_id)
