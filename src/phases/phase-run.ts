@@ -10,6 +10,7 @@ import { pause, within } from '../engine/bounded.ts'
 import { stageOn, TransactionEnded } from '../engine/stage.ts'
 import type { Isolation } from '../engine/transactions.ts'
 import type { OpenPhase } from '../engine/work.ts'
+import { jsonOf } from './envelope.ts'
 import type { PhaseContext } from './node.ts'
 import type { Passage } from './passage.ts'
 import type { Advanced, Step } from './step.ts'
@@ -61,7 +62,9 @@ export class PhaseRun<Tx> {
       const open = await this.#begin(isolation ?? blueprint.isolation)
       let isCommitting = false
       try {
-        const step = await context.timed(job, 'handlerMs', () => work(this.#context(place, open)))
+        const step = plain(
+          await context.timed(job, 'handlerMs', () => work(this.#context(place, open))),
+        )
         isCommitting = true
         await this.#commit(open, { step, place, callKey })
         return step
@@ -78,9 +81,9 @@ export class PhaseRun<Tx> {
     }
   }
 
-  /** Where the operation stands after a phase: exactly what whoever resumes it would be given. */
+  /** Where the operation stands after a phase. */
   placeAfter(place: Place, { point, state }: Advanced<string, unknown>): Place {
-    return { ...place, point, state: throughJson(state), isResumed: false }
+    return { ...place, point, state, isResumed: false }
   }
 
   async #begin(isolation: Isolation): Promise<OpenPhase<Tx>> {
@@ -108,7 +111,7 @@ export class PhaseRun<Tx> {
   ): Promise<void> {
     const { context, job, blueprint, envelope } = this.#passage
     const { leaseMs } = job.options
-    switch (step.kind) {
+    switch (step?.kind) {
       case 'retry_later':
         return this.#undo(open)
       case 'advance': {
@@ -159,6 +162,9 @@ function commitUnknown(cause: unknown): RepriseError {
   return new RepriseError('idempotency-commit-unknown', undefined, { cause })
 }
 
-function throughJson(state: unknown): unknown {
-  return state === undefined ? undefined : JSON.parse(JSON.stringify(state))
+/** The step with its state as whoever resumes it would be given it. */
+function plain(step: Step): Step {
+  if (step?.kind !== 'advance' || step.state === undefined) return step
+  const text = jsonOf(`The state for ${step.point}`, step.state)
+  return { ...step, state: JSON.parse(text) }
 }
