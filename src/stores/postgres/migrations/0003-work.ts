@@ -30,7 +30,7 @@ create table reprise.staged_jobs (
   set_aside_at timestamptz,
   attempts     integer     not null default 0,
   job_id       uuid        not null,
-  record_id    bytea,
+  record_id    bytea       not null,
   name         text        not null,
   args         text        not null,
   dedupe_key   text,
@@ -40,6 +40,9 @@ create index staged_jobs_due on reprise.staged_jobs ((coalesce(run_at, '-infinit
   where set_aside_at is null;
 create unique index staged_jobs_dedupe on reprise.staged_jobs (name, dedupe_key)
   where dedupe_key is not null and set_aside_at is null;
+create index staged_jobs_aside on reprise.staged_jobs (number) where set_aside_at is not null;
+create index staged_jobs_aside_id on reprise.staged_jobs (job_id) where set_aside_at is not null;
+create index staged_jobs_record on reprise.staged_jobs (record_id, number);
 
 create table reprise.dead_letters (
   number      bigint      generated always as identity primary key,
@@ -96,6 +99,35 @@ create table reprise.workers (
   error      text,
   constraint workers_pkey primary key (worker, node)
 );
+`
+
+const JOBS = `
+-- Jobs of one deduplication key have one id: the newest of those set aside is tried again.
+create function reprise.retry_job(p_job_id uuid, p_enqueuer bytea)
+  returns boolean language plpgsql as $$
+declare
+  chosen bigint;
+begin
+  select j.number into chosen
+    from reprise.staged_jobs j
+   where j.job_id = p_job_id and j.set_aside_at is not null
+   order by j.number desc
+   limit 1
+     for update;
+  if chosen is null then
+    return false;
+  end if;
+  begin
+    update reprise.staged_jobs j
+       set set_aside_at = null, attempts = 0, run_at = null
+     where j.number = chosen;
+  exception when unique_violation then
+    delete from reprise.staged_jobs j where j.number = chosen;
+  end;
+  perform reprise.notify_waiters(p_enqueuer);
+  return true;
+end
+$$;
 `
 
 const PHASES = `
@@ -227,4 +259,4 @@ $$;
 `
 
 /** The third step. */
-export const work: Migration = { number: 3, breaking: true, sql: [TABLES, PHASES].join('') }
+export const work: Migration = { number: 3, breaking: true, sql: [TABLES, JOBS, PHASES].join('') }

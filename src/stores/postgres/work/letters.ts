@@ -21,6 +21,7 @@ import { attempt } from '../faults.ts'
 import { holder, unpack } from '../record.ts'
 import type { WorkParts } from './parts.ts'
 import type { WorkQueries } from './queries.ts'
+import { serial } from './serial.ts'
 import { taken, takeValues } from './taken.ts'
 
 /** What the statements that read letters select, in the order of the columns. */
@@ -74,20 +75,20 @@ export class PostgresLetters<Tx> implements LetterStore {
   }
 
   async find(letter: string): Promise<DeadLetter | undefined> {
-    const number = letterNumber(letter)
+    const number = serial(letter)
     if (number === undefined) return undefined
     const [row] = await this.#send('find_letter', [number])
     return row && toLetter(row)
   }
 
   async list({ limit, before, settled }: LetterQuery): Promise<readonly DeadLetter[]> {
-    const after = before === undefined ? null : (letterNumber(before) ?? '0')
+    const after = before === undefined ? null : (serial(before) ?? '0')
     const rows = await this.#send('list_letters', [limit, after, settled ?? null])
     return rows.map(toLetter)
   }
 
   async resolve(letter: string, settlement: Settlement): Promise<boolean> {
-    const number = letterNumber(letter)
+    const number = serial(letter)
     if (number === undefined) return false
     const { way, author, note, retentionMs, finish } = settlement
     const response = finish?.response
@@ -102,11 +103,6 @@ export class PostgresLetters<Tx> implements LetterStore {
     const { client, queries } = this.#parts
     return attempt(verb, () => client.query({ statement: queries[verb], values }))
   }
-}
-
-/** Letters are numbered; anything else names none. */
-function letterNumber(letter: string): string | undefined {
-  return /^[1-9]\d{0,17}$/.test(letter) ? letter : undefined
 }
 
 function toLetter(row: Rows[number]): DeadLetter {
