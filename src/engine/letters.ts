@@ -24,6 +24,12 @@ export interface Burial {
   readonly error: string | null
   /** How long the record is kept for its settlement, in milliseconds. */
   readonly retentionMs: number
+  /**
+   * Whether the app is still to be told that nobody finished it.
+   *
+   * @default false
+   */
+  readonly isUntold?: boolean
 }
 
 /** Dead letters. */
@@ -34,6 +40,14 @@ export interface LetterStore {
   buryUnknown(burial: UnknownBurial): Promise<number>
   /** Takes one unfinished record past its retention. */
   takeAbandoned(request: TakeRequest): Promise<TakenRecord | undefined>
+  /**
+   * Takes one letter of one of these operations of which the app is still to be told: a request came
+   * before the reaper, or a reaper that does not know the operation. Nobody else gets it for
+   * `leaseMs`.
+   */
+  takeUntold(operations: readonly string[], leaseMs: number): Promise<DeadLetter | undefined>
+  /** The app was told. Notes what went wrong with that, where nothing else is noted. */
+  told(letter: string, error: string | null): Promise<void>
   find(letter: string): Promise<DeadLetter | undefined>
   list(query: LetterQuery): Promise<readonly DeadLetter[]>
   /**

@@ -133,7 +133,7 @@ begin
         delete from reprise.records r where r.id = p_id and r is not distinct from seen;
         continue when not found;
         if seen.status is null then
-          perform reprise.bury_record(seen, 'abandoned', null);
+          perform reprise.bury_record(seen, 'abandoned', null, true);
         end if;
         delete from reprise.attempts a where a.record_id = p_id;
       end if;

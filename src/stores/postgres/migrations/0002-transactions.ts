@@ -84,7 +84,7 @@ begin
         if removed.expires_at > clock_timestamp() then
           perform reprise.withdraw_letter(p_id);
         else
-          perform reprise.bury_record(removed, 'abandoned', null);
+          perform reprise.bury_record(removed, 'abandoned', null, true);
         end if;
       end if;
     end if;

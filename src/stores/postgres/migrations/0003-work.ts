@@ -49,6 +49,8 @@ create table reprise.dead_letters (
   created_at  timestamptz not null,
   buried_at   timestamptz not null,
   settled_at  timestamptz,
+  -- From when on the app is to be told of it; null when it was, or need not be.
+  tell_after  timestamptz,
   fence       integer     not null,
   tries       integer     not null,
   record_id   bytea       not null,
@@ -70,6 +72,7 @@ create table reprise.dead_letters (
   note        text
 );
 create index dead_letters_open on reprise.dead_letters (record_id) where settled_at is null;
+create index dead_letters_untold on reprise.dead_letters (number) where tell_after is not null;
 
 create table reprise.audit (
   number  bigint      generated always as identity primary key,

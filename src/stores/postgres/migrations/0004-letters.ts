@@ -19,19 +19,28 @@ create function reprise.history_of(p_id bytea, since timestamptz) returns jsonb
    where a.record_id = p_id and a.began_at >= since - interval '1 minute'
 $$;
 
--- Once: what lies before a person already stays the one letter there is.
-create function reprise.bury_record(seen reprise.records, p_cause text, p_error text)
-  returns void language sql as $$
+-- Once: what lies before a person already stays the one letter there is. p_untold: the app has not
+-- been told; what was no operation of phases it need not be.
+create function reprise.bury_record(
+  seen reprise.records, p_cause text, p_error text, p_untold boolean
+) returns void language plpgsql as $$
+declare
+  tell timestamptz := case when p_untold and seen.input is not null then clock_timestamp() end;
+begin
+  update reprise.dead_letters d
+     set tell_after = coalesce(tell, d.tell_after)
+   where d.record_id = seen.id and d.created_at = seen.created_at and d.settled_at is null;
+  if found then
+    return;
+  end if;
   insert into reprise.dead_letters (
-           created_at, buried_at, fence, tries, record_id, caller, operation, key, fingerprint,
-           cause, point, error, state, input, request_id, ip, user_agent, history)
-  select seen.created_at, clock_timestamp(), seen.fence, coalesce(seen.tries, 0), seen.id,
-         seen.caller, seen.operation, seen.key, seen.fingerprint, p_cause, seen.recovery_point,
-         p_error, seen.state, seen.input, seen.request_id, seen.ip, seen.user_agent,
-         reprise.history_of(seen.id, seen.created_at)
-   where not exists (select from reprise.dead_letters d
-                      where d.record_id = seen.id and d.created_at = seen.created_at
-                        and d.settled_at is null)
+           created_at, buried_at, tell_after, fence, tries, record_id, caller, operation, key,
+           fingerprint, cause, point, error, state, input, request_id, ip, user_agent, history)
+  values (seen.created_at, clock_timestamp(), tell, seen.fence, coalesce(seen.tries, 0), seen.id,
+          seen.caller, seen.operation, seen.key, seen.fingerprint, p_cause, seen.recovery_point,
+          p_error, seen.state, seen.input, seen.request_id, seen.ip, seen.user_agent,
+          reprise.history_of(seen.id, seen.created_at));
+end
 $$;
 
 -- A run has taken the record up after all, as its route says: nobody need look.
@@ -44,7 +53,7 @@ $$;
 
 -- From here on nobody can say what took effect, until a person does.
 create function reprise.bury(
-  p_id bytea, p_owner bytea, p_fence integer, p_cause text, p_error text,
+  p_id bytea, p_owner bytea, p_fence integer, p_cause text, p_error text, p_untold boolean,
   p_retention_ms double precision
 ) returns boolean language plpgsql as $$
 declare
@@ -57,7 +66,7 @@ begin
   if seen.id is null then
     return false;
   end if;
-  perform reprise.bury_record(seen, p_cause, p_error);
+  perform reprise.bury_record(seen, p_cause, p_error, p_untold);
   if p_cause = 'abandoned' then
     delete from reprise.records r where r.id = p_id;
     delete from reprise.attempts a where a.record_id = p_id;
@@ -93,7 +102,7 @@ begin
      limit p_limit
        for update of r skip locked
   loop
-    perform reprise.bury_record(seen, 'outcome_unknown', null);
+    perform reprise.bury_record(seen, 'outcome_unknown', null, false);
     update reprise.records r
        set expires_at = greatest(r.expires_at,
                                  clock_timestamp() + p_retention_ms * interval '1 millisecond')
@@ -115,7 +124,8 @@ declare
   moment timestamptz := clock_timestamp();
 begin
   update reprise.dead_letters d
-     set settled_at = moment, settlement = p_way, author = p_author, note = p_note
+     set settled_at = moment, tell_after = null, settlement = p_way, author = p_author,
+         note = p_note
    where d.number = p_number and d.settled_at is null
   returning d.* into letter;
   if letter.number is null then

@@ -58,8 +58,9 @@ export class PostgresLetters<Tx> implements LetterStore {
     this.#parts = parts
   }
 
-  async bury(claim: Claim, { cause, error, retentionMs }: Burial): Promise<boolean> {
-    const values = [...holder(claim), cause, error, retentionMs]
+  async bury(claim: Claim, burial: Burial): Promise<boolean> {
+    const { cause, error, retentionMs, isUntold = false } = burial
+    const values = [...holder(claim), cause, error, isUntold, retentionMs]
     const [[isBuried] = []] = await this.#send('bury', values)
     if (isBuried === true) this.#parts.wake(claim.id)
     return isBuried === true
@@ -72,6 +73,18 @@ export class PostgresLetters<Tx> implements LetterStore {
 
   async takeAbandoned(request: TakeRequest): Promise<TakenRecord | undefined> {
     return taken(await this.#send('take_abandoned', takeValues(request)), request)
+  }
+
+  async takeUntold(
+    operations: readonly string[],
+    leaseMs: number,
+  ): Promise<DeadLetter | undefined> {
+    const [row] = await this.#send('take_untold', [JSON.stringify(operations), leaseMs])
+    return row && toLetter(row)
+  }
+
+  async told(letter: string, error: string | null): Promise<void> {
+    await this.#send('told', [letter, error])
   }
 
   async find(letter: string): Promise<DeadLetter | undefined> {

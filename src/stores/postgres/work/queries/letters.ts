@@ -4,7 +4,7 @@
  * @module
  */
 
-import { ms, type Texts, take } from './text.ts'
+import { MS, ms, type Texts, take } from './text.ts'
 
 const LETTER = `
   d.number::text, d.record_id, d.caller, d.operation, d.key, d.cause, d.point, d.error, d.fence,
@@ -17,7 +17,25 @@ export const LETTERS = {
   take_abandoned: (schema) => take(schema, `u.expires_at <= (select moment from clock)`),
 
   bury: (schema) => `
-    select ${schema}.bury($1, $2, $3, $4, $5, $6)`,
+    select ${schema}.bury($1, $2, $3, $4, $5, $6, $7)`,
+
+  /** $1 the operations that are known here, as the text of JSON; $2 lease. */
+  take_untold: (schema) => `
+    update ${schema}.dead_letters d
+       set tell_after = clock_timestamp() + $2::double precision * ${MS}
+     where d.number = (select u.number
+                         from ${schema}.dead_letters u
+                        where u.tell_after <= (select clock_timestamp())
+                          and u.operation in (select jsonb_array_elements_text($1::text::jsonb))
+                        order by u.number
+                        limit 1
+                          for update skip locked)
+    returning ${LETTER}`,
+
+  told: (schema) => `
+    update ${schema}.dead_letters d
+       set tell_after = null, error = coalesce(d.error, $2)
+     where d.number = $1`,
 
   bury_unknown: (schema) => `
     select ${schema}.bury_unknown($1, $2, $3)`,
