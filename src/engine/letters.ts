@@ -52,7 +52,7 @@ export interface LetterStore {
   list(query: LetterQuery): Promise<readonly DeadLetter[]>
   /**
    * Settles a letter, once: later claims of the record get what was decided. `false`, writing
-   * nothing, if it is settled already.
+   * nothing, if it is settled already, or is to be resumed and a later request has the key.
    */
   resolve(letter: string, settlement: Settlement): Promise<boolean>
 }
@@ -118,7 +118,7 @@ export interface DeadLetter extends RecordIdentity {
   readonly createdAt: number
   readonly buriedAt: number
   readonly settledAt: number | null
-  /** `withdrawn`: a later request took it up, as its route says, and nobody need look. */
+  /** `withdrawn`: a later request took it up, or it finished after all, and nobody need look. */
   readonly settlement: {
     readonly way: Settlement['way'] | 'withdrawn'
     readonly author: string

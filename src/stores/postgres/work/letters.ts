@@ -108,6 +108,7 @@ export class PostgresLetters<Tx> implements LetterStore {
     const [[isDone] = []] = await this.#send('settle_letter', [
       ...[number, way, author, note, retentionMs],
       ...[response?.status ?? null, response?.sealed ?? null],
+      ...[finish?.resource?.type ?? null, finish?.resource?.id ?? null],
     ])
     return isDone === true
   }

@@ -52,5 +52,5 @@ export const LETTERS = {
      limit $1`,
 
   settle_letter: (schema) => `
-    select ${schema}.settle_letter($1, $2, $3, $4, $5, $6, $7)`,
+    select ${schema}.settle_letter($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
 } satisfies Texts
