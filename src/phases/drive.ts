@@ -98,8 +98,8 @@ export class Drive<Tx> {
 
   async #perform(place: Place, work: PhaseWork | CallWork) {
     if (work.kind === 'call') return new CallRun(this.#passage, this.#phases).run(place, work)
-    const { isolation } = work
-    return this.#phases.transact(place, { isolation, callKey: null }, (context) => {
+    const { isolation, timeoutMs } = work
+    return this.#phases.transact(place, { isolation, timeoutMs, callKey: null }, (context) => {
       return work.run(context, place.state)
     })
   }
