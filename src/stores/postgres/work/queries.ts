@@ -65,8 +65,12 @@ const TEXTS = {
   history: (schema) => `
     select ${schema}.history_of($1, '-infinity')::text`,
 
+  /** Also what processes that are long gone have said of their workers. */
   sweep_history: (schema) => `
-    with swept as
+    with gone as
+         (delete from ${schema}.workers
+           where ran_at < (select clock_timestamp()) - interval '30 days'),
+         swept as
          (delete from ${schema}.attempts
            where (record_id, number) in (
                  select a.record_id, a.number
