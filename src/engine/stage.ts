@@ -8,6 +8,13 @@ import { JOBS_UNSUPPORTED } from '../core/error-table.ts'
 import { RepriseError } from '../core/errors.ts'
 import type { NewJob } from './work.ts'
 
+/** The app's code has committed or rolled back what was not its own to end. */
+export class TransactionEnded extends TypeError {
+  constructor(who = 'handler') {
+    super(`The ${who} has ended the transaction itself: leave that to Reprise.`)
+  }
+}
+
 /** How a job is staged. */
 export interface StageOptions {
   /**

@@ -83,7 +83,9 @@ export interface OperationOptions<Tx, Input>
   /** When the completer takes the work up, and when it gives up. */
   readonly completer?: CompleterOptions
   /**
-   * Called before a record that was never finished is put before a person.
+   * Called when nobody finished a record within its retention, before it is put before a person; or
+   * after that, when a request took its key before the reaper came. At least once, so it must be
+   * safe to be called again.
    *
    * @default nobody is told
    */
@@ -130,6 +132,9 @@ export function operation<Tx, Input, const Phases extends Graph<Tx, Input>>(
   return new Operation(name, options, new Map(nodes))
 }
 
+/** What a worker knows of a record that nobody finished within its retention. */
+export type AbandonedRecord = Pick<TakenRecord, 'id' | 'caller' | 'key' | 'recoveryPoint' | 'input'>
+
 /** An operation as workers see it, whatever its input and its transactions are. */
 export interface Completable {
   readonly name: string
@@ -143,7 +148,7 @@ export interface Completable {
    */
   resume(taken: TakenRecord): Promise<RunResult>
   /** Tells the app of a record that nobody finished within its retention. */
-  abandon(taken: TakenRecord): Promise<void>
+  abandon(record: AbandonedRecord): Promise<void>
 }
 
 /** What {@link operation} makes. */
@@ -222,7 +227,7 @@ export class Operation<Tx, Input> implements Servable, Completable {
     return drive.run({ outcome: 'resume', recoveryPoint, state, input })
   }
 
-  async abandon({ id, caller, key, recoveryPoint, input }: TakenRecord): Promise<void> {
+  async abandon({ id, caller, key, recoveryPoint, input }: AbandonedRecord): Promise<void> {
     const { onAbandon } = this.#options
     if (onAbandon === undefined || input === null) return
     const stored = await new Envelope(this.reprise.options, id).openInput(input)

@@ -26,6 +26,8 @@ const DISCONNECTED_MESSAGE =
 const UNIQUE_VIOLATION = '23505'
 /** Raised by our own functions when the fence has moved on. */
 const LEASE_LOST = 'RP001'
+/** Raised by our own functions when the app's code has ended the transaction. */
+const ENDED = 'RP002'
 
 /** Where libraries keep the error that they wrapped. */
 const WRAPPED = ['cause', 'driverError', 'meta', 'driverAdapterError'] as const
@@ -47,7 +49,7 @@ export function faultOf(error: unknown, schema: string): TransactionFault {
   const causes = causesOf(error)
   const isOwn = causes.some((cause) => cause instanceof StatementFailed)
   for (const cause of causes) {
-    const code = property(cause, 'code') || property(cause, 'originalCode')
+    const code = codeOf(cause)
     if (RETRY.has(code)) return 'retry'
     if (code === LEASE_LOST) return 'lost'
     // The key of the records is all that a statement of ours can find taken.
@@ -56,6 +58,11 @@ export function faultOf(error: unknown, schema: string): TransactionFault {
     if (DISCONNECTED_MESSAGE.test(property(cause, 'message'))) return 'disconnected'
   }
   return 'other'
+}
+
+/** Whether the app's code has ended the transaction in which a statement of ours was to be the last. */
+export function isEnded(error: unknown): boolean {
+  return causesOf(error).some((cause) => codeOf(cause) === ENDED)
 }
 
 /** The error and everything that it wraps, from the outside in. */
@@ -101,6 +108,10 @@ function isOurs(error: object, schema: string): boolean {
   const at = property(error, 'schema') || property(error, 'schema_name')
   const constraint = property(error, 'constraint') || property(error, 'constraint_name')
   return at === schema && constraint === 'records_pkey'
+}
+
+function codeOf(error: object): string {
+  return property(error, 'code') || property(error, 'originalCode')
 }
 
 function property(error: object, name: string): string {

@@ -28,7 +28,8 @@ export interface PostgresStoreOptions {
   readonly prepare?: boolean
   /**
    * Whether waiting requests are woken by `LISTEN`, on one connection that is held only while
-   * somebody waits. Turn it off behind a transaction pooler: waiting requests then poll.
+   * somebody waits. Turn it off behind a transaction pooler: waiting requests then poll, as they do
+   * on a pool of one connection.
    *
    * @default true
    */

@@ -17,6 +17,7 @@
  * @module
  */
 
+import { TransactionEnded } from '../../engine/stage.ts'
 import type { Finish, Refusal } from '../../engine/store.ts'
 import {
   type CheckTransactionRoute,
@@ -155,12 +156,12 @@ export class PostgresTransactions<Tx> implements Transactions<Tx> {
         end(async () => {
           const values = finishedValues(request, finish, transaction)
           const stored = await session.commit({ statement: queries.storeFinished, values })
-          if (stored.length === 0) throw new Error('The handler has ended the transaction itself.')
+          if (stored.length === 0) throw new TransactionEnded()
         }),
       async stage(job) {
         if (isOver) throw new Error('The transaction is over.')
         hasStaged = true
-        return stageJob(queries, session, { job, recordId: request.id })
+        return stageJob(queries, session, { job, recordId: request.id, transaction })
       },
       rollback: () => end(() => session.rollback()),
       async keepAlive() {

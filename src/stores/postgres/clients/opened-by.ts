@@ -26,7 +26,7 @@ export function openedBy<Tx>(driver: Client<unknown>, source: TransactionSource<
     source: driver.source,
     single: driver.single,
     query: (call) => driver.query(call),
-    listen: (listener) => driver.listen(listener),
+    listen: driver.listen,
     async begin({ first, isolation, connection }) {
       if (connection !== undefined) {
         const detail = 'Transactions of an ORM begin on no connection of yours; join yours instead'
