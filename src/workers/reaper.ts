@@ -33,8 +33,8 @@ export async function reap<Tx>(parts: ReaperParts<Tx>): Promise<Ran> {
   let done = 0
   for (let swept = batchMax; swept === batchMax; done += swept) swept = await store.sweep(batchMax)
   const { work, desk } = store
-  for (let swept = batchMax; desk !== undefined && swept === batchMax; ) {
-    swept = await desk.sweepNotes(batchMax, parts.notesMs)
+  for (let swept = batchMax; swept === batchMax; ) {
+    swept = (await desk?.sweepNotes(batchMax, parts.notesMs)) ?? 0
   }
   if (work === undefined) return { done }
 

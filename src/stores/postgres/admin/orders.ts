@@ -168,12 +168,12 @@ export class PostgresOrders
     await session.query({ statement: queries.lock_order, values: [lock] })
     const [row] = await session.query({ statement: queries.find_order, values: [orderKey] })
     if (row === undefined) return undefined
-    const [firstAction, firstSubject, , text] = row
+    const [firstAction, firstSubject, text] = row.map(String)
     if (firstAction !== action || firstSubject !== subject) {
       const used = `This order key was used before, to ${firstAction} ${firstSubject}.`
       return { outcome: 'refused', text: used, isRepeated: false }
     }
-    return { outcome: 'done', text: String(text), isRepeated: true }
+    return { outcome: 'done', text: text ?? '', isRepeated: true }
   }
 
   /** Twice, because a record that was replaced while we waited for it shows at the second look only. */

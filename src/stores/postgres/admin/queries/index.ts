@@ -80,7 +80,7 @@ const TEXTS = {
     select pg_advisory_xact_lock($1::bigint)`,
 
   find_order: (schema: string) => `
-    select a.action, a.subject, a.result, a.answer from ${schema}.audit a where a.order_key = $1`,
+    select a.action, a.subject, a.answer from ${schema}.audit a where a.order_key = $1`,
 
   lock_record: (schema: string) => `
     select true from ${schema}.records r where r.id = $1 for update`,
@@ -125,13 +125,13 @@ const TEXTS = {
     ${audited(schema)}`,
 
   pause: (schema: string) => `
-    with changed as (${steered(schema, 'true', '0', 'is_paused = true')}) ${audited(schema)}`,
+    with changed as (${steered(schema, 'true, 0', 'is_paused = true')}) ${audited(schema)}`,
 
   unpause: (schema: string) => `
-    with changed as (${steered(schema, 'false', '0', 'is_paused = false')}) ${audited(schema)}`,
+    with changed as (${steered(schema, 'false, 0', 'is_paused = false')}) ${audited(schema)}`,
 
   run_once: (schema: string) => `
-    with changed as (${steered(schema, 'false', '1', 'runs = o.runs + 1')}) ${audited(schema)}`,
+    with changed as (${steered(schema, 'false, 1', 'runs = o.runs + 1')}) ${audited(schema)}`,
 
   steering: (schema: string) => `
     select o.is_paused, o.runs::integer from ${schema}.worker_orders o where o.worker = $1`,
@@ -252,10 +252,10 @@ function audited(schema: string): string {
 }
 
 /** $1 is the worker's name as bytes, like every first value of a change. */
-function steered(schema: string, paused: string, runs: string, set: string): string {
+function steered(schema: string, first: string, set: string): string {
   return `
     insert into ${schema}.worker_orders as o (worker, is_paused, runs, ordered_at)
-    values (convert_from($1::bytea, 'UTF8'), ${paused}, ${runs}, clock_timestamp())
+    values (convert_from($1::bytea, 'UTF8'), ${first}, clock_timestamp())
         on conflict (worker) do update set ${set}, ordered_at = excluded.ordered_at`
 }
 
