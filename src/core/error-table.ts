@@ -40,6 +40,9 @@ export type ErrorCode =
   | 'reprise-seal-broken'
   | 'reprise-transactions-unsupported'
   | 'reprise-jobs-unsupported'
+  | 'reprise-admin-unsupported'
+  | 'reprise-query-invalid'
+  | 'reprise-query-timeout'
 
 /** One row of the table. */
 export interface ErrorEntry<Code extends ErrorCode = ErrorCode> {
@@ -254,6 +257,30 @@ export const JOBS_UNSUPPORTED: ErrorEntry<'reprise-jobs-unsupported'> = {
   retryable: false,
   hint: 'Use the PostgreSQL store to stage jobs, or enqueue after the commit.',
 }
+/** `reprise-admin-unsupported` */
+export const ADMIN_UNSUPPORTED: ErrorEntry<'reprise-admin-unsupported'> = {
+  code: 'reprise-admin-unsupported',
+  status: 500,
+  title: 'Store has no view for operators',
+  retryable: false,
+  hint: 'Use the PostgreSQL store, or the memory store for tests.',
+}
+/** `reprise-query-invalid` */
+export const QUERY_INVALID: ErrorEntry<'reprise-query-invalid'> = {
+  code: 'reprise-query-invalid',
+  status: 400,
+  title: 'What the operator asked for is not valid',
+  retryable: false,
+  hint: 'Change what the message names.',
+}
+/** `reprise-query-timeout` */
+export const QUERY_TIMEOUT: ErrorEntry<'reprise-query-timeout'> = {
+  code: 'reprise-query-timeout',
+  status: 503,
+  title: 'The database took too long to answer the operator',
+  retryable: true,
+  hint: 'Narrow the filter, or ask again when the database is less busy.',
+}
 
 /** Every error there is. */
 export const ERRORS: { readonly [Code in ErrorCode]: ErrorEntry<Code> } = {
@@ -282,4 +309,7 @@ export const ERRORS: { readonly [Code in ErrorCode]: ErrorEntry<Code> } = {
   'reprise-seal-broken': SEAL_BROKEN,
   'reprise-transactions-unsupported': TRANSACTIONS_UNSUPPORTED,
   'reprise-jobs-unsupported': JOBS_UNSUPPORTED,
+  'reprise-admin-unsupported': ADMIN_UNSUPPORTED,
+  'reprise-query-invalid': QUERY_INVALID,
+  'reprise-query-timeout': QUERY_TIMEOUT,
 }

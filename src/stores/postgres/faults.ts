@@ -66,7 +66,7 @@ export function isEnded(error: unknown): boolean {
 }
 
 /** The error and everything that it wraps, from the outside in. */
-function causesOf(error: unknown): readonly object[] {
+export function causesOf(error: unknown): readonly object[] {
   const causes: object[] = []
   const found: unknown[] = [error]
   for (const cause of found) {

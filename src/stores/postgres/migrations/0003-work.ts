@@ -40,9 +40,6 @@ create index staged_jobs_due on reprise.staged_jobs ((coalesce(run_at, '-infinit
   where set_aside_at is null;
 create unique index staged_jobs_dedupe on reprise.staged_jobs (name, dedupe_key)
   where dedupe_key is not null and set_aside_at is null;
-create index staged_jobs_aside on reprise.staged_jobs (number) where set_aside_at is not null;
-create index staged_jobs_aside_id on reprise.staged_jobs (job_id) where set_aside_at is not null;
-create index staged_jobs_record on reprise.staged_jobs (record_id, number);
 
 create table reprise.dead_letters (
   number      bigint      generated always as identity primary key,
@@ -75,13 +72,19 @@ create index dead_letters_open on reprise.dead_letters (record_id) where settled
 create index dead_letters_untold on reprise.dead_letters (number) where tell_after is not null;
 
 create table reprise.audit (
-  number  bigint      generated always as identity primary key,
-  at      timestamptz not null,
-  action  text        not null,
-  subject text        not null,
-  author  text        not null,
-  note    text        not null
+  number    bigint      generated always as identity primary key,
+  at        timestamptz not null,
+  action    text        not null,
+  subject   text        not null,
+  author    text        not null,
+  note      text        not null,
+  result    text        not null default 'done',
+  answer    text        not null default '',
+  caller    text,
+  ip        text,
+  order_key text
 );
+create unique index audit_order_key on reprise.audit (order_key) where order_key is not null;
 
 create function reprise.keep_audit() returns trigger language plpgsql as $$
 begin
@@ -102,35 +105,6 @@ create table reprise.workers (
   error      text,
   constraint workers_pkey primary key (worker, node)
 );
-`
-
-const JOBS = `
--- Jobs of one deduplication key have one id: the newest of those set aside is tried again.
-create function reprise.retry_job(p_job_id uuid, p_enqueuer bytea)
-  returns boolean language plpgsql as $$
-declare
-  chosen bigint;
-begin
-  select j.number into chosen
-    from reprise.staged_jobs j
-   where j.job_id = p_job_id and j.set_aside_at is not null
-   order by j.number desc
-   limit 1
-     for update;
-  if chosen is null then
-    return false;
-  end if;
-  begin
-    update reprise.staged_jobs j
-       set set_aside_at = null, attempts = 0, run_at = null
-     where j.number = chosen;
-  exception when unique_violation then
-    delete from reprise.staged_jobs j where j.number = chosen;
-  end;
-  perform reprise.notify_waiters(p_enqueuer);
-  return true;
-end
-$$;
 `
 
 const PHASES = `
@@ -262,4 +236,4 @@ $$;
 `
 
 /** The third step. */
-export const work: Migration = { number: 3, breaking: true, sql: [TABLES, JOBS, PHASES].join('') }
+export const work: Migration = { number: 3, breaking: true, sql: [TABLES, PHASES].join('') }

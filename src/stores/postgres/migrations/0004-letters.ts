@@ -120,7 +120,8 @@ $$;
 -- nothing is resumed over it.
 create function reprise.settle_letter(
   p_number bigint, p_way text, p_author text, p_note text, p_retention_ms double precision,
-  p_status smallint, p_response bytea, p_resource_type text, p_resource_id text
+  p_status smallint, p_response bytea, p_resource_type text, p_resource_id text, p_ip text,
+  p_order_key text, p_answer text
 ) returns boolean language plpgsql as $$
 declare
   letter reprise.dead_letters;
@@ -134,8 +135,9 @@ begin
   if letter.number is null then
     return false;
   end if;
-  insert into reprise.audit (at, action, subject, author, note)
-  values (moment, 'settle ' || p_way, 'dead letter ' || p_number, p_author, p_note);
+  insert into reprise.audit (at, action, subject, author, note, answer, caller, ip, order_key)
+  values (moment, 'settle ' || p_way, 'dead letter ' || p_number, p_author, p_note, p_answer,
+          letter.caller, p_ip, p_order_key);
 
   delete from reprise.records r
    where r.id = letter.record_id

@@ -119,7 +119,8 @@ export class PostgresLetters<Tx> implements LetterStore {
   }
 }
 
-function toLetter(row: Rows[number]): DeadLetter {
+/** A dead letter. */
+export function toLetter(row: Rows[number]): DeadLetter {
   // The statements select exactly these columns.
   const columns = row as LetterRow
   const [letter, id, caller, operation, key, cause, point, error, fence, tries, ...rest] = columns

@@ -56,10 +56,11 @@ const TEXTS = {
       `u.recovery_point is not null
          and u.operation = $4
          and u.expires_at > (select moment from clock)
-         and u.created_at <= (select moment from clock) - $5::double precision * ${MS}
-         and coalesce(u.tried_at, u.created_at) <= (select moment from clock)
-             - least($6::double precision * power(2, least(coalesce(u.tries, 0), 30)),
-                     $7::double precision) * ${MS}`,
+         and (u.resume_at is not null
+              or u.created_at <= (select moment from clock) - $5::double precision * ${MS}
+             and coalesce(u.tried_at, u.created_at) <= (select moment from clock)
+                 - least($6::double precision * power(2, least(coalesce(u.tries, 0), 30)),
+                         $7::double precision) * ${MS})`,
     ),
 
   history: (schema) => `
@@ -82,10 +83,10 @@ const TEXTS = {
 
   beat: (schema) => `
     insert into ${schema}.workers as w (
-           worker, node, started_at, ran_at, took_ms, done, runs, error)
-    values ($1, $2, clock_timestamp(), clock_timestamp(), $3, $4, 1, $5)
+           worker, node, started_at, ran_at, took_ms, done, runs, error, every_ms)
+    values ($1, $2, clock_timestamp(), clock_timestamp(), $3, $4, 1, $5, $6)
         on conflict (worker, node) do update
-       set ran_at = excluded.ran_at, took_ms = excluded.took_ms, error = excluded.error,
+       set ran_at = excluded.ran_at, every_ms = excluded.every_ms, took_ms = excluded.took_ms, error = excluded.error,
            done = w.done + excluded.done, runs = w.runs + 1`,
 
   workers: (schema) => `

@@ -77,18 +77,4 @@ export const JOBS = {
      order by coalesce(j.run_at, '-infinity'), j.number
      limit 1
        for key share skip locked`,
-
-  /** $2 the last number of the page before, $3 whether set aside, $4 record; null for any. */
-  list_jobs: (schema) => `
-    select j.number::text, j.job_id::text, j.name, j.args, j.dedupe_key, j.record_id, j.attempts,
-           j.last_error, ${ms('j.staged_at')}, ${ms('j.run_at')}, ${ms('j.set_aside_at')}
-      from ${schema}.staged_jobs j
-     where ($2::bigint is null or j.number < $2::bigint)
-       and ($3::boolean is null or $3::boolean = (j.set_aside_at is not null))
-       and ($4::bytea is null or $4::bytea = j.record_id)
-     order by j.number desc
-     limit $1`,
-
-  retry_job: (schema) => `
-    select ${schema}.retry_job($1, $2)`,
 } satisfies Texts

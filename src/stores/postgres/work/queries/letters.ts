@@ -6,11 +6,17 @@
 
 import { MS, ms, type Texts, take } from './text.ts'
 
-const LETTER = `
-  d.number::text, d.record_id, d.caller, d.operation, d.key, d.cause, d.point, d.error, d.fence,
-  d.tries, d.input, d.state, d.request_id, d.ip, d.user_agent, d.history::text,
-  ${ms('d.created_at')} as created, ${ms('d.buried_at')} as buried,
-  ${ms('d.settled_at')} as settled, d.settlement, d.author, d.note`
+/** A dead letter's columns, of the table that is called `d`. */
+export function letter(d: string): string {
+  return `
+  ${d}.number::text, ${d}.record_id, ${d}.caller, ${d}.operation, ${d}.key, ${d}.cause, ${d}.point,
+  ${d}.error, ${d}.fence, ${d}.tries, ${d}.input, ${d}.state, ${d}.request_id, ${d}.ip,
+  ${d}.user_agent, ${d}.history::text, ${ms(`${d}.created_at`)} as created,
+  ${ms(`${d}.buried_at`)} as buried, ${ms(`${d}.settled_at`)} as settled, ${d}.settlement,
+  ${d}.author, ${d}.note`
+}
+
+const LETTER = letter('d')
 
 /** Dead letters. */
 export const LETTERS = {
@@ -52,5 +58,5 @@ export const LETTERS = {
      limit $1`,
 
   settle_letter: (schema) => `
-    select ${schema}.settle_letter($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
+    select ${schema}.settle_letter($1, $2, $3, $4, $5, $6, $7, $8, $9, null, null, '')`,
 } satisfies Texts

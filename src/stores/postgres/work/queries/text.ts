@@ -29,7 +29,9 @@ export function take(schema: string, chosen: string): string {
          lease_until = clock.moment + $2::double precision * ${MS},
          expires_at  = greatest(r.expires_at, clock.moment + $3::double precision * ${MS}),
          tried_at    = clock.moment,
-         tries       = coalesce(r.tries, 0) + 1
+         tries       = coalesce(r.tries, 0) + 1,
+         driven_fence = r.fence + 1,
+         resume_at   = null
     from clock
    where r.id = (select u.id
                    from ${schema}.records u
