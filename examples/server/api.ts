@@ -26,6 +26,7 @@ async function serve(): Promise<() => Promise<void>> {
   const playground = live && createPlayground({ node, services, live })
   const routes = {
     pages: { ...pages, ...playground?.pages },
+    // What else is served under paths of its own is one more `{ paths, listener }` here.
     apis: [...node.apis, ...(playground?.mounted ?? [])],
     faults: isDemo ? node.faults : undefined,
   }

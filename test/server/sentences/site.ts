@@ -34,10 +34,8 @@ export function describeSite(server: Server): void {
 
     test('/openapi.json and /docs have the header, the replay marker and the errors of all five APIs', async () => {
       const { body } = await call(server, 'GET /openapi.json')
-      expect(body.tags.map(({ name }: { name: string }) => name)).toEqual(APIS)
-      const posts = Object.values<Record<string, Described>>(body.paths).flatMap(
-        (path) => path['post'] ?? [],
-      )
+      expect(body.tags.map(({ name }) => name)).toEqual(APIS)
+      const posts = Object.values(body.paths).flatMap((path) => path['post'] ?? [])
       expect(posts.length).toBeGreaterThanOrEqual(10)
       for (const { parameters, responses } of posts) {
         expect(parameters.some(({ name }) => /^(X-)?Idempotency-Key$/.test(name))).toBe(true)
@@ -49,11 +47,6 @@ export function describeSite(server: Server): void {
         expect(text).toContain(word)
     })
   })
-}
-
-interface Described {
-  readonly parameters: readonly { readonly name: string }[]
-  readonly responses: Readonly<Record<string, unknown>>
 }
 
 /** Names the tests of faults, which kill the server. */
