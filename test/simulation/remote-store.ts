@@ -4,8 +4,9 @@
  * @module
  */
 
+import { replayCaching } from '../../src/engine/replay-cache.ts'
 import type { Refusal, Store } from '../../src/engine/store.ts'
-import { type Transact, transact } from '../../src/engine/transact.ts'
+import { checkTransactionRoute, transact } from '../../src/engine/transact.ts'
 import type {
   OpenTransaction,
   TransactionFault,
@@ -41,6 +42,7 @@ export function remoteStore(tables: Tables, wire: Wire): Store<SimulatedTx> {
   const ask = <T>(label: string, apply: () => T) => wire.ask({ label, apply })
   return {
     name: 'simulated',
+    caching: replayCaching,
     ready: async () => {},
     claim: (request) => ask('claim', () => claim(tables, request)),
     renew: (held, leaseMs) => ask('renew', () => renew(tables, held, leaseMs)),
@@ -55,7 +57,8 @@ export function remoteStore(tables: Tables, wire: Wire): Store<SimulatedTx> {
       ask('watch', () => tables.watch(id, () => wire.notify(`wake ${id.slice(0, 4)}`, wake))),
     close: async () => {},
     transactions: {
-      run: transact satisfies Transact,
+      run: transact,
+      check: checkTransactionRoute,
       begin: (request) => begin(tables, wire, request),
       classify: faultOf,
     },

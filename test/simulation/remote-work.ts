@@ -8,7 +8,9 @@ import type { Claim } from '../../src/engine/store.ts'
 import type { JobBatch, JobPatience, OpenPhase, Work } from '../../src/engine/work.ts'
 import {
   ENQUEUER,
+  listJobs,
   nextDueMs,
+  retryJob,
   settleJobs,
   stageJob,
   type TakenJobs,
@@ -21,6 +23,8 @@ import {
   historyOf,
   listLetters,
   settleLetter,
+  takeUntold,
+  told,
 } from './database/letters.ts'
 import {
   beginCall,
@@ -58,6 +62,8 @@ export function remoteWork(tables: Tables, wire: Wire): Work<SimulatedTx> {
         const taken = await ask('take jobs', () => takeJobs(tables, request))
         return taken && jobBatch(tables, wire, { taken, patience })
       },
+      list: (query) => ask('list jobs', () => listJobs(tables, query)),
+      retry: (id) => ask('retry job', () => retryJob(tables, id)),
       nextDueMs: () => ask('next due', () => nextDueMs(tables)),
       watch: (wake) =>
         ask('watch', () => tables.watch(ENQUEUER, () => wire.notify('wake enqueuer', wake))),
@@ -66,6 +72,9 @@ export function remoteWork(tables: Tables, wire: Wire): Work<SimulatedTx> {
       bury: (claim, burial) => ask('bury', () => bury(tables, claim, burial)),
       buryUnknown: (burial) => ask('bury unknown', () => buryUnknown(tables, burial)),
       takeAbandoned: (request) => ask('take abandoned', () => takeAbandoned(tables, request)),
+      takeUntold: (operations, leaseMs) =>
+        ask('take untold', () => takeUntold(tables, operations, leaseMs)),
+      told: (letter, error) => ask('told', () => told(tables, letter, error)),
       find: (letter) => ask('find letter', () => findLetter(tables, letter)),
       list: (query) => ask('list letters', () => listLetters(tables, query)),
       resolve: (letter, settlement) =>

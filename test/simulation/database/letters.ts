@@ -27,20 +27,27 @@ export function historyOf(tables: Tables, id: string, since: number): readonly H
     .map(({ number: _number, recordId: _recordId, ...entry }) => entry)
 }
 
-/** Puts a record before a person, unless it lies there already. */
+/**
+ * Puts a record before a person, unless it lies there already. Of what was no operation of phases the
+ * app need not be told.
+ */
 export function buryRecord(
   tables: Tables,
   record: RecordRow,
-  { cause, error }: Pick<Burial, 'cause' | 'error'>,
+  { cause, error, isUntold = false }: Pick<Burial, 'cause' | 'error' | 'isUntold'>,
 ): void {
-  const isThere = tables.letters.some(
+  const tellAfter = isUntold && record.input !== null ? tables.now() : null
+  const there = tables.letters.find(
     ({ id, made, settledAt }) => id === record.id && made === record.made && settledAt === null,
   )
-  if (isThere) return
+  if (there !== undefined) {
+    return replace(tables, { ...there, tellAfter: tellAfter ?? there.tellAfter })
+  }
   const { id, caller, operation, key, fingerprint, fence, tries, input, state, origin } = record
   const letter: LetterRow = {
     ...{ letter: String(tables.number()), id, caller, operation, key, fingerprint, fence, tries },
     ...{ input, state, origin, cause, error, point: record.recoveryPoint, made: record.made },
+    tellAfter,
     history: historyOf(tables, id, record.createdAt),
     ...{ createdAt: record.createdAt, buriedAt: tables.now(), settledAt: null, settlement: null },
   }
@@ -48,11 +55,10 @@ export function buryRecord(
   tables.changed({ kind: 'buried', letter })
 }
 
-/** A later request took the record up: nobody need look. */
-export function withdrawLetter(tables: Tables, id: string): void {
-  const note = 'A later request took it up.'
+/** A run took the record up after all, or came back: nobody need look. */
+export function withdrawLetter(tables: Tables, { id, made }: RecordRow, note: string): void {
   tables.letters = tables.letters.map((letter) => {
-    if (letter.id !== id || letter.settledAt !== null) return letter
+    if (letter.id !== id || letter.made !== made || letter.settledAt !== null) return letter
     const settlement = { way: 'withdrawn', author: 'reprise', note } as const
     const settled = { ...letter, settledAt: tables.now(), settlement }
     tables.changed({ kind: 'withdrawn', letter: settled })
@@ -87,7 +93,7 @@ export function buryUnknown(tables: Tables, burial: UnknownBurial): number {
     record.recoveryPoint === null &&
     (record.leaseUntil ?? record.triedAt ?? record.createdAt) <= now - burial.graceMs &&
     record.expiresAt > now &&
-    !tables.letters.some(({ id, settledAt }) => id === record.id && settledAt === null) &&
+    !tables.letters.some(({ made, settledAt }) => made === record.made && settledAt === null) &&
     isFree(tables, rowLock(record.id))
   const due = [...tables.records.values()].filter(isDue).slice(0, burial.limit)
   for (const record of due) {
@@ -96,6 +102,28 @@ export function buryUnknown(tables: Tables, burial: UnknownBurial): number {
     tables.put(record.id, { ...record, expiresAt }, 'bury unknown')
   }
   return due.length
+}
+
+/** Takes one letter of which the app is still to be told. */
+export function takeUntold(
+  tables: Tables,
+  operations: readonly string[],
+  leaseMs: number,
+): DeadLetter | undefined {
+  const now = tables.now()
+  const letter = tables.letters.find(({ operation, tellAfter }) => {
+    return tellAfter !== null && tellAfter <= now && operations.includes(operation)
+  })
+  if (letter === undefined) return undefined
+  replace(tables, { ...letter, tellAfter: now + leaseMs })
+  return bare(letter)
+}
+
+/** The app was told. */
+export function told(tables: Tables, number: string, error: string | null): void {
+  const letter = tables.letters.find((one) => one.letter === number)
+  if (letter === undefined) return
+  replace(tables, { ...letter, tellAfter: null, error: letter.error ?? error })
 }
 
 /** One letter. */
@@ -124,28 +152,34 @@ export function settleLetter(tables: Tables, number: string, settlement: Settlem
   if (found.settledAt !== null && !tables.has('settled-twice')) return false
   awaitRow(tables, found.id)
   const { way, author, note } = settlement
-  const letter: LetterRow = {
-    ...found,
-    settledAt: tables.now(),
-    settlement: { way, author, note },
-  }
-  tables.letters = tables.letters.map((one) => (one.letter === number ? letter : one))
+  const now = tables.now()
+  const record = tables.records.get(found.id)
+  const isOwn = record?.response === null && record.made === found.made
+  const isPast = record !== undefined && record.response !== null && record.expiresAt <= now
+  const isInWay = record !== undefined && !isOwn && !isPast
+  // What a later request has done with the key stays, and nothing is resumed over it.
+  if (isInWay && way === 'resume' && found.point !== null) return false
+  const settled = { settledAt: now, tellAfter: null, settlement: { way, author, note } }
+  const letter: LetterRow = { ...found, ...settled }
+  replace(tables, letter)
   tables.changed({ kind: 'settled', letter })
-  const record = tables.records.get(letter.id)
-  const isThere = record?.response === null && record.made === letter.made
-  if (isThere) tables.put(letter.id, undefined, 'settle')
+  if (isOwn || isPast) tables.put(letter.id, undefined, 'settle')
+  endCalls(tables, letter)
+  if ((way === 'resume' && letter.point === null) || isInWay) return true
+  // What is made again after the record went is another making of it.
+  const made = isOwn ? letter.made : tables.number()
+  tables.put(letter.id, settledRecord(tables, { ...letter, made }, settlement), 'settle')
+  tables.wake(letter.id)
+  return true
+}
+
+/** A call that was never heard of again is settled with its letter. */
+function endCalls(tables: Tables, letter: LetterRow): void {
   const isEnded = (one: (typeof tables.attempts)[number]) =>
     one.recordId === letter.id && one.endedAt === null && one.beganAt <= letter.buriedAt
   tables.attempts = tables.attempts.map((one) =>
     isEnded(one) ? { ...one, endedAt: tables.now(), ending: 'settled' as const } : one,
   )
-  if (way === 'resume' && letter.point === null) return true
-  if (tables.records.has(letter.id)) return true
-  // What is made again after the record went is another making of it.
-  const made = isThere ? letter.made : tables.number()
-  tables.put(letter.id, settledRecord(tables, { ...letter, made }, settlement), 'settle')
-  tables.wake(letter.id)
-  return true
 }
 
 /** The record as the settlement leaves it. */
@@ -165,12 +199,17 @@ function settledRecord(
     state: isResumed && !isLost ? letter.state : null,
     input: isResumed ? letter.input : null,
     response: finish?.response ?? null,
-    resource: null,
+    resource: finish?.resource ?? null,
     finishedAt: isResumed ? null : now,
     expiresAt: now + retentionMs,
   }
 }
 
-function bare({ made: _made, fingerprint: _fingerprint, ...letter }: LetterRow): DeadLetter {
+function replace(tables: Tables, letter: LetterRow): void {
+  tables.letters = tables.letters.map((one) => (one.letter === letter.letter ? letter : one))
+}
+
+function bare(row: LetterRow): DeadLetter {
+  const { made: _made, fingerprint: _fingerprint, tellAfter: _tellAfter, ...letter } = row
   return letter
 }

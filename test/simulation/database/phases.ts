@@ -9,7 +9,7 @@ import { advanced, finished } from '../../../src/core/transition.ts'
 import type { Advance, Claim, Finish } from '../../../src/engine/store.ts'
 import type { Isolation } from '../../../src/engine/transactions.ts'
 import type { Attempt, Patience, Stop, TakenRecord, TakeRequest } from '../../../src/engine/work.ts'
-import { held, release } from './records.ts'
+import { cameBack, held, release } from './records.ts'
 import { awaitRow, DatabaseError, isFree, rowLock, Session } from './session.ts'
 import type { AttemptRow, RecordRow, Tables } from './tables.ts'
 
@@ -53,6 +53,7 @@ export function endPhase(tables: Tables, session: Session, { claim, attempt, ste
     const now = tables.now()
     if ('finish' in step) {
       tables.put(claim.id, { ...record, ...finished(record, step.finish, now) }, 'finish phase')
+      cameBack(tables, claim.id)
       endAttempt(tables, { claim, attempt, ending: 'responded' })
     } else {
       const next = flawedStep(tables, step.advance, record)

@@ -52,7 +52,7 @@ export function claim(tables: Tables, request: ClaimRequest): ClaimResult {
   const isFresh = decision.kind === 'execute' && decision.fresh
   if (record !== undefined && isFresh) {
     if (!isFinished(record) && !tables.has('abandoned-unburied')) {
-      buryRecord(tables, record, { cause: 'abandoned', error: null })
+      buryRecord(tables, record, { cause: 'abandoned', error: null, isUntold: true })
     }
     tables.attempts = tables.attempts.filter(({ recordId }) => recordId !== record.id)
   }
@@ -62,7 +62,7 @@ export function claim(tables: Tables, request: ClaimRequest): ClaimResult {
   const row: RecordRow = { ...next, ...tried, made }
   if (tables.has('fence-stands-still')) Object.assign(row, { fence: record?.fence ?? row.fence })
   tables.put(row.id, row, 'claim')
-  if (decision.kind === 'recover') withdrawLetter(tables, row.id)
+  if (decision.kind === 'recover') withdrawLetter(tables, row, 'A later request took it up.')
   return granted({ ...decision, fence: row.fence }, row)
 }
 
@@ -98,8 +98,15 @@ export function finish(tables: Tables, claim: Claim, end: Finish): boolean {
     verb: 'finish',
     move: (record, now) => finished(record, end, now),
   })
-  if (isWritten) tables.wake(claim.id)
+  if (isWritten) cameBack(tables, claim.id)
   return isWritten
+}
+
+/** A run that was taken for dead, and put before a person, has finished after all. */
+export function cameBack(tables: Tables, id: string): void {
+  const record = tables.records.get(id)
+  if (record !== undefined) withdrawLetter(tables, record, 'It finished after all.')
+  tables.wake(id)
 }
 
 /** Gives the lease up. */

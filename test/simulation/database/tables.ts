@@ -36,6 +36,7 @@ export interface JobRow {
   readonly runAt: number | null
   readonly setAsideAt: number | null
   readonly attempts: number
+  readonly lastError: string | null
 }
 
 /** A dead letter, with what the record was. */
@@ -43,6 +44,8 @@ export interface LetterRow extends DeadLetter {
   readonly made: number
   readonly fingerprint: string
   readonly cause: BurialCause
+  /** From when on the app is to be told of it; `null` when it was, or need not be. */
+  readonly tellAfter: number | null
 }
 
 /** A row of the app's own. */

@@ -69,8 +69,9 @@ function makeWay(tables: Tables, session: Session, record: RecordRow): void {
   session.writes.push(() => {
     tables.put(id, undefined, 'make way')
     if (isFinished(record)) return
-    if (isPast) buryRecord(tables, record, { cause: 'abandoned', error: null })
-    else withdrawLetter(tables, id)
+    const untold = { cause: 'abandoned', error: null, isUntold: true } as const
+    if (isPast) buryRecord(tables, record, untold)
+    else withdrawLetter(tables, record, 'A later request took it up.')
   })
 }
 
