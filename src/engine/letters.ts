@@ -17,6 +17,9 @@ import type { Actor, TakenRecord, TakeRequest } from './work.ts'
  */
 export type BurialCause = 'outcome_unknown' | 'attempts_exhausted' | 'graph_changed' | 'abandoned'
 
+/** How long a record that needs a person is kept at least, in milliseconds: 30 days. */
+export const BURIED_MS = 2_592_000_000
+
 /** What is put before a person. */
 export interface Burial {
   readonly cause: BurialCause

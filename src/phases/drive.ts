@@ -17,7 +17,7 @@
 import { SEAL_BROKEN } from '../core/error-table.ts'
 import { isRepriseError, RepriseError } from '../core/errors.ts'
 import { STARTED } from '../core/record.ts'
-import type { BurialCause } from '../engine/letters.ts'
+import { BURIED_MS, type BurialCause } from '../engine/letters.ts'
 import type { RunResult } from '../engine/result.ts'
 import { TransactionEnded } from '../engine/stage.ts'
 import type { Granted } from '../engine/store.ts'
@@ -31,9 +31,6 @@ import type { Responded, RetryLater } from './step.ts'
 
 /** What a driver starts from. */
 export type Start = Pick<Granted, 'outcome' | 'recoveryPoint' | 'state' | 'input'>
-
-/** How long a record that needs a person is kept at least, in milliseconds: 30 days. */
-const BURIED_MS = 2_592_000_000
 
 /** One run over one record. */
 export class Drive<Tx> {
