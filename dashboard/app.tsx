@@ -19,6 +19,7 @@ import { RequestsPage } from './pages/requests.tsx'
 import { WorkersPage } from './pages/workers.tsx'
 import { Header } from './parts/header.tsx'
 import { HelpDialog } from './parts/help.tsx'
+import { Icon } from './parts/icon.tsx'
 import { Heading, Problem } from './parts/ui.tsx'
 import { Link, MOUNTED_AT, type Place, place } from './router.tsx'
 import { type Session, session } from './session.ts'
@@ -181,7 +182,7 @@ function Announcer() {
       )}
       {isShown && (
         <button type="button" class="small" aria-label={t.actions.close} onClick={dismiss}>
-          <span aria-hidden="true">✕</span>
+          <Icon name="cross" />
         </button>
       )}
     </div>

@@ -5,6 +5,7 @@
  */
 
 import type { RequestState } from '../src/admin/admin.ts'
+import type { IconName } from './parts/icon.tsx'
 
 const integers = new Intl.NumberFormat('en-GB', { useGrouping: true })
 const percents = new Intl.NumberFormat('en-GB', { style: 'percent', maximumFractionDigits: 1 })
@@ -28,15 +29,19 @@ function many(number: number, one: string, more: string): string {
 }
 
 /** State, its sign (a shape of its own for each) and what it means. */
-export const STATES: Readonly<Record<RequestState, readonly [string, string, string]>> = {
-  running: ['Running', '▶', 'The request that began it is at work.'],
-  recovering: ['Recovering', '↻', 'The completer is at work on it.'],
-  unfinished: ['Unfinished', '◔', 'Nobody is at work on it yet; inside the grace period.'],
-  stuck: ['Stuck', '⏸', 'Nobody has finished it, and the grace period is over.'],
-  finished: ['Finished', '✓', 'The answer is stored and replays.'],
-  failed: ['Failed', '✕', 'The answer is an error; it is stored and replays.'],
-  needs_person: ['Needs a person', '⚑', 'Nobody can say what happened, or it was tried too often.'],
-  expired: ['Expired', '⌛', 'Past its retention; the next request starts anew.'],
+export const STATES: Readonly<Record<RequestState, readonly [string, IconName, string]>> = {
+  running: ['Running', 'play', 'The request that began it is at work.'],
+  recovering: ['Recovering', 'loop', 'The completer is at work on it.'],
+  unfinished: ['Unfinished', 'quarter', 'Nobody is at work on it yet; inside the grace period.'],
+  stuck: ['Stuck', 'pause', 'Nobody has finished it, and the grace period is over.'],
+  finished: ['Finished', 'check', 'The answer is stored and replays.'],
+  failed: ['Failed', 'cross', 'The answer is an error; it is stored and replays.'],
+  needs_person: [
+    'Needs a person',
+    'flag',
+    'Nobody can say what happened, or it was tried too often.',
+  ],
+  expired: ['Expired', 'glass', 'Past its retention; the next request starts anew.'],
 }
 
 export const t = {
@@ -305,7 +310,7 @@ export const t = {
   jobs: {
     ...{ job: 'Job', name: 'Name', staged: 'Staged', runAt: 'Due', retry: 'Retry', all: 'All' },
     states: { waiting: 'Waiting', later: 'Later', set_aside: 'Set aside' },
-    signs: { waiting: '◔', later: '⌛', set_aside: '✕' },
+    signs: { waiting: 'quarter', later: 'glass', set_aside: 'cross' },
     request: 'Request',
     tabs: 'States',
   },

@@ -6,6 +6,7 @@
 
 import type { DuplicateNote } from '../../src/admin/admin.ts'
 import { useHeldList } from '../held-list.ts'
+import { Icon } from '../parts/icon.tsx'
 import { ListFrame } from '../parts/list-frame.tsx'
 import { Time } from '../parts/time.tsx'
 import { Heading, TableFrame, Tabs } from '../parts/ui.tsx'
@@ -14,7 +15,12 @@ import { t } from '../strings.ts'
 import { useTitle } from '../title.ts'
 
 const RESULTS = ['replayed', 'in_progress', 'mismatch', 'unknown'] as const
-const SIGNS = { replayed: '↻', in_progress: '▶', mismatch: '≠', unknown: '?' } as const
+const SIGNS = {
+  replayed: 'loop',
+  in_progress: 'play',
+  mismatch: 'unequal',
+  unknown: 'question',
+} as const
 
 /** The list of duplicates. */
 export function ConflictsPage({ query }: { query: URLSearchParams }) {
@@ -31,7 +37,7 @@ export function ConflictsPage({ query }: { query: URLSearchParams }) {
   const tabs = [
     { name: t.conflicts.all, to: 'conflicts', isHere: result === null },
     ...RESULTS.map((one) => ({
-      name: `${SIGNS[one]} ${t.conflicts[one]}`,
+      name: [<Icon name={SIGNS[one]} />, ` ${t.conflicts[one]}`],
       ...{ to: withQuery('conflicts', { result: one }), isHere: result === one },
     })),
   ]
@@ -78,7 +84,7 @@ function NoteTable({ notes }: { notes: readonly DuplicateNote[] }) {
               </th>
               <td data-label={heads[1]}>
                 <span class="badge" data-result={note.result}>
-                  <span aria-hidden="true">{SIGNS[note.result]}</span> {t.conflicts[note.result]}
+                  <Icon name={SIGNS[note.result]} /> {t.conflicts[note.result]}
                 </span>
               </td>
               <td data-label={heads[2]}>

@@ -7,6 +7,7 @@
 import { useState } from 'preact/hooks'
 import type { DuplicateNote, RequestDetail } from '../../src/admin/admin.ts'
 import { ActionButtons } from '../parts/action-dialog.tsx'
+import { Icon } from '../parts/icon.tsx'
 import { JobTable } from '../parts/job-table.tsx'
 import { PayloadPanel } from '../parts/payload.tsx'
 import { SettleDialog } from '../parts/settle-dialog.tsx'
@@ -80,7 +81,7 @@ function Content({ request, onChange }: { request: RequestDetail; onChange: () =
         <div class="notice warn">
           <p>
             <strong>
-              <span aria-hidden="true">⚑</span> {t.detail.needsPerson}
+              <Icon name="flag" /> {t.detail.needsPerson}
             </strong>
           </p>
           {may('settle') && (

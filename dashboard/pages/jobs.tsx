@@ -6,6 +6,7 @@
 
 import type { JobSummary } from '../../src/admin/admin.ts'
 import { useHeldList } from '../held-list.ts'
+import { Icon } from '../parts/icon.tsx'
 import { JobTable } from '../parts/job-table.tsx'
 import { ListFrame } from '../parts/list-frame.tsx'
 import { Heading, Tabs } from '../parts/ui.tsx'
@@ -27,7 +28,7 @@ export function JobsPage({ query }: { query: URLSearchParams }) {
   const tabs = [
     { name: t.jobs.all, to: 'jobs', isHere: state === null },
     ...STATES.map((one) => ({
-      name: `${t.jobs.signs[one]} ${t.jobs.states[one]}`,
+      name: [<Icon name={t.jobs.signs[one]} />, ` ${t.jobs.states[one]}`],
       ...{ to: withQuery('jobs', { state: one }), isHere: state === one },
     })),
   ]

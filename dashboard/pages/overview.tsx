@@ -8,6 +8,7 @@ import { useState } from 'preact/hooks'
 import type { Concern, CountPoint, Overview } from '../../src/admin/admin.ts'
 import { Chart, Sparkline } from '../parts/chart.tsx'
 import { NeverAny } from '../parts/empty.tsx'
+import { Icon, type IconName } from '../parts/icon.tsx'
 import { Time, tellNow } from '../parts/time.tsx'
 import { Card, Heading, Loading, Problem, TableFrame, Tabs } from '../parts/ui.tsx'
 import { WorkerStrip } from '../parts/worker-strip.tsx'
@@ -97,7 +98,7 @@ function Investigate({ overview }: { overview: Overview }) {
     <div class="notice warn" role="note">
       <p>
         <strong>
-          <span aria-hidden="true">▲</span> {t.overview.investigate}
+          <Icon name="warn" /> {t.overview.investigate}
         </strong>{' '}
         {t.overview.investigateText(percent(overview.hitRate.rate ?? 0))}{' '}
         <a href="#breakdown">{t.overview.seeWho}</a>
@@ -106,8 +107,14 @@ function Investigate({ overview }: { overview: Overview }) {
   )
 }
 
-const BAND_SIGNS: Readonly<Record<Overview['hitRate']['band'], string>> = {
-  ...{ quiet: '◌', healthy: '✓', watch: '◆', investigate: '▲', not_enough_data: '…' },
+const BAND_SIGNS: Readonly<Record<Overview['hitRate']['band'], IconName>> = {
+  ...{
+    quiet: 'ring',
+    healthy: 'check',
+    watch: 'diamond',
+    investigate: 'warn',
+    not_enough_data: 'question',
+  },
 }
 
 function Tiles({ overview, series }: { overview: Overview; series: readonly CountPoint[] }) {
@@ -145,7 +152,7 @@ function Tiles({ overview, series }: { overview: Overview; series: readonly Coun
           <strong>{hitRate.rate === null ? t.time.none : percent(hitRate.rate)}</strong>
         </Link>
         <span class="band">
-          <span aria-hidden="true">{BAND_SIGNS[hitRate.band]}</span> {hitRate.label}
+          <Icon name={BAND_SIGNS[hitRate.band]} /> {hitRate.label}
           <span class="soft"> · {hitRate.range}</span>
         </span>
         <Sparkline values={course(rateOf)} />
@@ -164,13 +171,13 @@ function Attention({ concerns, now }: { concerns: readonly Concern[]; now: numbe
     <Card title={t.overview.attention}>
       {concerns.length === 0 ? (
         <p class="calm">
-          <span aria-hidden="true">✓</span> {t.overview.nothing}
+          <Icon name="check" /> {t.overview.nothing}
         </p>
       ) : (
         <ol class="concerns">
           {concerns.map(({ kind, text }) => (
             <li data-kind={kind}>
-              <span aria-hidden="true">{kind === 'dead_letters' ? '⚑' : '▲'}</span>
+              <Icon name={kind === 'dead_letters' ? 'flag' : 'warn'} />
               <Link to={CONCERN_PAGES[kind]}>{text}</Link>
             </li>
           ))}

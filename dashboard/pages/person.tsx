@@ -8,6 +8,7 @@ import { useState } from 'preact/hooks'
 import type { DeadLetter } from '../../src/engine/letters.ts'
 import { useHeldList } from '../held-list.ts'
 import { live } from '../live.ts'
+import { Icon } from '../parts/icon.tsx'
 import { ListFrame } from '../parts/list-frame.tsx'
 import { SettleDialog } from '../parts/settle-dialog.tsx'
 import { Time } from '../parts/time.tsx'
@@ -53,7 +54,7 @@ export function PersonPage({ query }: { query: URLSearchParams }) {
         {...{ list, path: 'person', query }}
         empty={
           <p class="card empty calm">
-            <span aria-hidden="true">✓</span> {t.person.nothing}
+            <Icon name="check" /> {t.person.nothing}
           </p>
         }
       >
@@ -117,7 +118,7 @@ function LetterTable({
               <td data-label={heads[2]}>{letter.caller}</td>
               <td data-label={heads[3]}>
                 <span class="badge" data-state="needs_person">
-                  <span aria-hidden="true">⚑</span> {t.person.causes[letter.cause]}
+                  <Icon name="flag" /> {t.person.causes[letter.cause]}
                 </span>
               </td>
               <td data-label={heads[4]}>{letter.point ?? t.time.none}</td>

@@ -16,6 +16,7 @@ import { useHeldList } from '../held-list.ts'
 import { hold } from '../live.ts'
 import { BulkBar } from '../parts/bulk.tsx'
 import { NeverAny } from '../parts/empty.tsx'
+import { Icon } from '../parts/icon.tsx'
 import { ListFrame } from '../parts/list-frame.tsx'
 import { ColumnChooser, RequestTable } from '../parts/request-table.tsx'
 import { Heading, Tabs } from '../parts/ui.tsx'
@@ -97,7 +98,7 @@ function emptyOf(page: 'requests' | 'stuck') {
   if (page === 'requests') return <NeverAny />
   return (
     <p class="card empty calm">
-      <span aria-hidden="true">✓</span> {t.overview.nothing}
+      <Icon name="check" /> {t.overview.nothing}
     </p>
   )
 }
@@ -125,7 +126,12 @@ function StateTabs({
 }) {
   const q = query.get('q') ?? ''
   const all = counts === undefined ? 0 : Object.values(counts).reduce((sum, one) => sum + one, 0)
-  const tab = (name: string, number: number | undefined, to: string, isHere: boolean) => ({
+  const tab = (
+    name: preact.ComponentChildren,
+    number: number | undefined,
+    to: string,
+    isHere: boolean,
+  ) => ({
     isHere,
     name: (
       <>
@@ -146,7 +152,7 @@ function StateTabs({
         ...TABS.map((one) => {
           const [word, sign] = STATES[one]
           const to = withQuery('requests', { q, state: one })
-          return tab(`${sign} ${word}`, counts?.[one], to, state === one)
+          return tab([<Icon name={sign} />, ` ${word}`], counts?.[one], to, state === one)
         }),
       ]}
     />
@@ -183,7 +189,7 @@ function Chips({
             to={withQuery(page, { q: without(chips, chip), state })}
             aria-label={t.filter.remove(chip.text)}
           >
-            <span aria-hidden="true">✕</span>
+            <Icon name="cross" />
           </Link>
         </span>
       ))}

@@ -9,6 +9,7 @@ import type { Possibility, RequestDetail } from '../../src/admin/admin.ts'
 import { may, session } from '../session.ts'
 import { useStore } from '../store.ts'
 import { t } from '../strings.ts'
+import { Icon } from './icon.tsx'
 import { useOrder } from './order-form.tsx'
 import { Dialog } from './ui.tsx'
 
@@ -88,7 +89,7 @@ function ActionDialog({
         {isDangerous && (
           <p class="notice warn">
             <strong>
-              <span aria-hidden="true">▲</span> {t.actions.dangerous}
+              <Icon name="warn" /> {t.actions.dangerous}
             </strong>
           </p>
         )}

@@ -10,10 +10,18 @@ import { Link } from '../router.tsx'
 import { LABEL, LABEL_COLOR, session } from '../session.ts'
 import { useStore } from '../store.ts'
 import { t } from '../strings.ts'
+import { Icon, type IconName } from './icon.tsx'
 import { Search } from './search.tsx'
 
-const SIGNS: Readonly<Record<Connection, string>> = {
-  ...{ connecting: '◌', live: '●', polling: '◐', stale: '○', down: '✕', paused: '⏸' },
+const SIGNS: Readonly<Record<Connection, IconName>> = {
+  ...{
+    connecting: 'ring',
+    live: 'dot',
+    polling: 'half',
+    stale: 'ring',
+    down: 'cross',
+    paused: 'pause',
+  },
 }
 
 /** The bar above every page. */
@@ -100,7 +108,7 @@ function Status() {
       : t.live[connection]
   return (
     <span class="status" data-connection={connection} title={problem}>
-      <span aria-hidden="true">{SIGNS[connection]}</span> {words}
+      <Icon name={SIGNS[connection]} /> {words}
       {isHeld && connection !== 'paused' && <span class="held">{t.live.held(held)}</span>}
     </span>
   )

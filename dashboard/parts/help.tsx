@@ -7,6 +7,7 @@
 import { prefs } from '../prefs.ts'
 import { useStore } from '../store.ts'
 import { STATES, t } from '../strings.ts'
+import { Icon } from './icon.tsx'
 import { Dialog } from './ui.tsx'
 
 /** The help. */
@@ -46,7 +47,7 @@ export function HelpDialog({ onClose }: { onClose: () => void }) {
         {Object.values(STATES).map(([word, sign, meaning]) => (
           <>
             <dt>
-              <span aria-hidden="true">{sign}</span> {word}
+              <Icon name={sign} /> {word}
             </dt>
             <dd>{meaning}</dd>
           </>

@@ -8,6 +8,7 @@ import type { JobSummary } from '../../src/admin/admin.ts'
 import { Link } from '../router.tsx'
 import { may } from '../session.ts'
 import { count, t } from '../strings.ts'
+import { Icon } from './icon.tsx'
 import { useOrder } from './order-form.tsx'
 import { Time } from './time.tsx'
 import { ErrorText } from './timeline.tsx'
@@ -58,8 +59,7 @@ export function JobTable({
                 <td data-label={heads[1]}>{job.name}</td>
                 <td data-label={heads[2]}>
                   <span class="badge" data-job={job.state}>
-                    <span aria-hidden="true">{t.jobs.signs[job.state]}</span>{' '}
-                    {t.jobs.states[job.state]}
+                    <Icon name={t.jobs.signs[job.state]} /> {t.jobs.states[job.state]}
                   </span>
                 </td>
                 <td data-label={heads[3]}>{count(job.attempts)}</td>

@@ -8,6 +8,7 @@ import type { RequestDetail } from '../../src/admin/admin.ts'
 import type { HistoryEntry } from '../../src/engine/letters.ts'
 import { session } from '../session.ts'
 import { t } from '../strings.ts'
+import { Icon, type IconName } from './icon.tsx'
 import { span, Time } from './time.tsx'
 import { CopyButton, TableFrame } from './ui.tsx'
 
@@ -15,16 +16,16 @@ import { CopyButton, TableFrame } from './ui.tsx'
 const GAP_MS = 1000
 
 /** How an entry ended, in a sign and in words. */
-function endingOf({ ending }: HistoryEntry): readonly [string, string] {
+function endingOf({ ending }: HistoryEntry): readonly [IconName, string] {
   switch (ending) {
     case null:
-      return ['◌', t.detail.open]
+      return ['ring', t.detail.open]
     case 'threw':
-      return ['✕', t.detail.endings.threw]
+      return ['cross', t.detail.endings.threw]
     case 'retry_later':
-      return ['◔', t.detail.endings.retry_later]
+      return ['quarter', t.detail.endings.retry_later]
     default:
-      return ['✓', t.detail.endings[ending]]
+      return ['check', t.detail.endings[ending]]
   }
 }
 
@@ -52,8 +53,8 @@ export function Timeline({ request }: { request: RequestDetail }) {
           <>
             {gap !== undefined && <li class="gap">{gap}</li>}
             <li data-ending={entry.ending ?? 'open'} aria-current={isNow ? 'step' : undefined}>
-              <span class="sign" aria-hidden="true">
-                {sign}
+              <span class="sign">
+                <Icon name={sign} />
               </span>
               <span class="step">
                 <strong>{entry.point}</strong>

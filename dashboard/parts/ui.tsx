@@ -11,13 +11,14 @@ import { toast } from '../announce.ts'
 import type { ApiError } from '../api.ts'
 import { hold } from '../live.ts'
 import { STATES, t } from '../strings.ts'
+import { Icon } from './icon.tsx'
 
 /** How a request stands: a shape and a word. */
 export function StateBadge({ state }: { state: RequestState }) {
   const [word, sign, meaning] = STATES[state]
   return (
     <span class="badge" data-state={state} title={meaning}>
-      <span aria-hidden="true">{sign}</span> {word}
+      <Icon name={sign} /> {word}
     </span>
   )
 }
@@ -51,7 +52,7 @@ export async function copy(text: string): Promise<void> {
 export function CopyButton({ text, label }: { text: string; label: string }) {
   return (
     <button type="button" class="small copy" aria-label={label} onClick={() => void copy(text)}>
-      <span aria-hidden="true">⧉</span>
+      <Icon name="copy" />
     </button>
   )
 }
@@ -133,7 +134,7 @@ export function Problem({ error, onRetry }: { error: ApiError; onRetry: () => vo
     <div class="notice bad" role="alert">
       <p>
         <strong>
-          <span aria-hidden="true">✕</span> {title}
+          <Icon name="cross" /> {title}
         </strong>
       </p>
       <p>{error.message}</p>

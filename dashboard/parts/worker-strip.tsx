@@ -6,19 +6,20 @@
 
 import type { WorkerSummary } from '../../src/admin/admin.ts'
 import { capped, count, t } from '../strings.ts'
+import { Icon } from './icon.tsx'
 import { span } from './time.tsx'
 
 /** How a worker stands: a sign and words. */
 export function WorkerState({ worker }: { worker: WorkerSummary }) {
   const { isPaused, isSilent } = worker
   const [sign, words, kind] = isPaused
-    ? ['⏸', t.workers.paused, 'paused']
+    ? (['pause', t.workers.paused, 'paused'] as const)
     : isSilent
-      ? ['✕', t.workers.silent(worker.worker), 'silent']
-      : ['✓', t.workers.works, 'works']
+      ? (['cross', t.workers.silent(worker.worker), 'silent'] as const)
+      : (['check', t.workers.works, 'works'] as const)
   return (
     <span class="badge" data-worker={kind}>
-      <span aria-hidden="true">{sign}</span> {words}
+      <Icon name={sign} /> {words}
     </span>
   )
 }
