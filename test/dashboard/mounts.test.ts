@@ -12,7 +12,7 @@ import type { NestExpressApplication } from '@nestjs/platform-express'
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify'
 import express from 'express'
 import express4 from 'express4'
-import fastify from 'fastify'
+import fastify, { type FastifyInstance } from 'fastify'
 import { Hono } from 'hono'
 import Koa from 'koa'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -88,7 +88,9 @@ const MOUNTS: Readonly<Record<string, Serve>> = {
   'nest on fastify': async (dashboard) => {
     const adapter = new FastifyAdapter({ forceCloseConnections: true })
     const app = await NestFactory.create<NestFastifyApplication>(App, adapter, quiet)
-    await app.getHttpAdapter().getInstance().register(dashboardPlugin, { prefix: BASE, dashboard })
+    // Nest brings a Fastify of its own, with types of its own.
+    const instance = app.getHttpAdapter().getInstance() as unknown as FastifyInstance
+    await instance.register(dashboardPlugin, { prefix: BASE, dashboard })
     return listening(app)
   },
 }
