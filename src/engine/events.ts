@@ -5,7 +5,7 @@
  * @module
  */
 
-import type { ClientErrorCode } from '../core/errors.ts'
+import type { ClientErrorCode } from '../core/error-table.ts'
 
 /**
  * How a request ended: exactly one of these for each, also for those that share one run.

@@ -10,6 +10,7 @@
  * @module
  */
 
+import { LEASE_LOST } from '../core/error-table.ts'
 import { RepriseError } from '../core/errors.ts'
 import type { Fate, Verdict } from '../core/policy.ts'
 import type { Resource } from '../core/record.ts'
@@ -80,7 +81,7 @@ export class LeaseRuns<Tx> {
     const { store } = this.#context
     const step = { recoveryPoint: null, state: null, leaseMs: job.options.leaseMs }
     const isHeld = await this.#context.call(job, () => store.advance(claim, step))
-    if (!isHeld) throw new RepriseError('reprise-lease-lost')
+    if (!isHeld) throw new RepriseError(LEASE_LOST)
   }
 
   /** Has `recover()` say what became of a run that stopped; `undefined` when the handler is to run. */

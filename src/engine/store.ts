@@ -19,6 +19,7 @@ import type {
   Resource,
   SealedResponse,
 } from '../core/record.ts'
+import type { ReplayCaching } from './replay-cache.ts'
 import type { Transactions } from './transactions.ts'
 import type { Work } from './work.ts'
 
@@ -183,6 +184,12 @@ export interface Store<Tx = never> {
 
   /** Present if and only if phases, staged jobs and dead letters are kept here too. */
   readonly work?: Work<Tx>
+
+  /**
+   * Keeps stored answers near: always `replayCaching` of `engine/replay-cache.ts`, brought by the
+   * stores that take a while to answer. Absent where a cache would be no faster.
+   */
+  readonly caching?: ReplayCaching
 
   /**
    * Connects, checks and, where configured, migrates. Called before the first verb; repeated calls

@@ -172,6 +172,42 @@ export interface TakeJobs {
   readonly silentMsMax: number
 }
 
+/** Which jobs to list, newest first. */
+export interface JobQuery {
+  readonly limit: number
+  /** `number` of the last job of the page before; the first page without. */
+  readonly before?: string
+  /** Only those that wait for their turn, or only those that were tried too often. */
+  readonly state?: JobState
+  /** Only those that this record staged. */
+  readonly recordId?: string
+}
+
+/** Waits for its turn, or was tried too often and waits for a person. */
+export type JobState = 'waiting' | 'set_aside'
+
+/** A staged job as an operator sees it. */
+export interface ListedJob {
+  /** Its place in the list. */
+  readonly number: string
+  readonly id: string
+  readonly name: string
+  /** As JSON text. */
+  readonly args: string
+  readonly state: JobState
+  readonly dedupeKey: string | null
+  /** The record that staged it. */
+  readonly recordId: string
+  /** How often it was tried. */
+  readonly attempts: number
+  readonly lastError: string | null
+  /** Milliseconds since 1970; this and the ones below. */
+  readonly stagedAt: number
+  /** Not handed over before; `null` for at once. */
+  readonly runAt: number | null
+  readonly setAsideAt: number | null
+}
+
 /** Staged jobs. */
 export interface JobStore<Tx> {
   /**
@@ -181,6 +217,13 @@ export interface JobStore<Tx> {
   take(request: TakeJobs, patience: JobPatience): Promise<JobBatch<Tx> | undefined>
   /** In how many milliseconds the next job that nobody has locked is due; `undefined` for none. */
   nextDueMs(): Promise<number | undefined>
+  list(query: JobQuery): Promise<readonly ListedJob[]>
+  /**
+   * Has a job that was set aside tried again, as if it never had been, at once. Where another one of
+   * the same name and deduplication key waits already, that one stands for both. `false`, changing
+   * nothing, if no job of this id is set aside.
+   */
+  retry(jobId: string): Promise<boolean>
   /** Calls `wake` when a job may have been staged. Best effort. */
   watch(wake: () => void): Promise<() => void>
 }
@@ -211,7 +254,10 @@ export interface Work<Tx> {
   readonly counts: CountStore
   /** Everything that was tried on a record, oldest first. */
   history(id: string): Promise<readonly HistoryEntry[]>
-  /** Removes history that no record has any more; answers how many entries. */
+  /**
+   * Removes history that no record has any more, and workers that have not run for 30 days; answers
+   * how many entries of history.
+   */
   sweepHistory(limit: number): Promise<number>
   /** Records that a worker ran. */
   beat(beat: Beat): Promise<void>

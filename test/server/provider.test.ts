@@ -30,7 +30,7 @@ async function world(directory?: string) {
     await ledger.close()
   }
   onTestFinished(() => close().catch(() => {}))
-  const stripe = createStripe(`http://${host}:${port}`, 'sk_test_1')
+  const stripe = createStripe({ base: `http://${host}:${port}`, key: 'sk_test_1' })
   const mailer = createMailer(`smtp://${host}:${smtpPort}`)
   onTestFinished(() => mailer.close())
   return { folder, ledger, mailbox, provider, stripe, mailer, port, close }
@@ -61,7 +61,8 @@ describe('the payment provider, through the official SDK', () => {
     const error = await failing(stripe.charges.create({ ...CHARGE, amount: 1 }, under('a')))
     expect(error).toBeInstanceOf(Stripe.errors.StripeIdempotencyError)
     expect(error).toMatchObject({ statusCode: 400 })
-    await createStripe(`http://127.0.0.1:${port}`, 'sk_test_2').charges.create(CHARGE, under('a'))
+    const other = createStripe({ base: `http://127.0.0.1:${port}`, key: 'sk_test_2' })
+    await other.charges.create(CHARGE, under('a'))
     expect(ledger.charges).toHaveLength(2)
   })
 

@@ -30,7 +30,7 @@ create table reprise.staged_jobs (
   set_aside_at timestamptz,
   attempts     integer     not null default 0,
   job_id       uuid        not null,
-  record_id    bytea,
+  record_id    bytea       not null,
   name         text        not null,
   args         text        not null,
   dedupe_key   text,
@@ -40,12 +40,17 @@ create index staged_jobs_due on reprise.staged_jobs ((coalesce(run_at, '-infinit
   where set_aside_at is null;
 create unique index staged_jobs_dedupe on reprise.staged_jobs (name, dedupe_key)
   where dedupe_key is not null and set_aside_at is null;
+create index staged_jobs_aside on reprise.staged_jobs (number) where set_aside_at is not null;
+create index staged_jobs_aside_id on reprise.staged_jobs (job_id) where set_aside_at is not null;
+create index staged_jobs_record on reprise.staged_jobs (record_id, number);
 
 create table reprise.dead_letters (
   number      bigint      generated always as identity primary key,
   created_at  timestamptz not null,
   buried_at   timestamptz not null,
   settled_at  timestamptz,
+  -- From when on the app is to be told of it; null when it was, or need not be.
+  tell_after  timestamptz,
   fence       integer     not null,
   tries       integer     not null,
   record_id   bytea       not null,
@@ -67,6 +72,7 @@ create table reprise.dead_letters (
   note        text
 );
 create index dead_letters_open on reprise.dead_letters (record_id) where settled_at is null;
+create index dead_letters_untold on reprise.dead_letters (number) where tell_after is not null;
 
 create table reprise.audit (
   number  bigint      generated always as identity primary key,
@@ -98,6 +104,35 @@ create table reprise.workers (
 );
 `
 
+const JOBS = `
+-- Jobs of one deduplication key have one id: the newest of those set aside is tried again.
+create function reprise.retry_job(p_job_id uuid, p_enqueuer bytea)
+  returns boolean language plpgsql as $$
+declare
+  chosen bigint;
+begin
+  select j.number into chosen
+    from reprise.staged_jobs j
+   where j.job_id = p_job_id and j.set_aside_at is not null
+   order by j.number desc
+   limit 1
+     for update;
+  if chosen is null then
+    return false;
+  end if;
+  begin
+    update reprise.staged_jobs j
+       set set_aside_at = null, attempts = 0, run_at = null
+     where j.number = chosen;
+  exception when unique_violation then
+    delete from reprise.staged_jobs j where j.number = chosen;
+  end;
+  perform reprise.notify_waiters(p_enqueuer);
+  return true;
+end
+$$;
+`
+
 const PHASES = `
 -- The transaction of a phase; p_idle_ms: how long a process that froze may keep it open.
 create function reprise.begin_phase(p_id bytea, p_owner bytea, p_fence integer, p_idle_ms integer)
@@ -115,6 +150,15 @@ $$;
 create function reprise.lose_lease() returns void language plpgsql as $$
 begin
   raise exception 'reprise: another run has taken over' using errcode = 'RP001';
+end
+$$;
+
+-- The app's code ended the transaction that was begun as p_transaction: this is another, or none.
+create function reprise.stay_in(p_transaction text) returns void language plpgsql as $$
+begin
+  if p_transaction <> extract(epoch from transaction_timestamp())::text then
+    raise exception 'reprise: the transaction was ended by others' using errcode = 'RP002';
+  end if;
 end
 $$;
 
@@ -142,13 +186,14 @@ end
 $$;
 
 create function reprise.advance_phase(
-  p_id bytea, p_owner bytea, p_fence integer, p_point text, p_actor text,
+  p_transaction text, p_id bytea, p_owner bytea, p_fence integer, p_point text, p_actor text,
   p_took_ms double precision, p_call_key text, p_lease_ms double precision, p_reached text,
   p_state bytea
 ) returns void language plpgsql as $$
 declare
   until timestamptz := clock_timestamp() + p_lease_ms * interval '1 millisecond';
 begin
+  perform reprise.stay_in(p_transaction);
   update reprise.records r
      set lease_until    = until,
          expires_at     = greatest(r.expires_at, until),
@@ -164,11 +209,12 @@ end
 $$;
 
 create function reprise.finish_phase(
-  p_id bytea, p_owner bytea, p_fence integer, p_point text, p_actor text,
+  p_transaction text, p_id bytea, p_owner bytea, p_fence integer, p_point text, p_actor text,
   p_took_ms double precision, p_call_key text, p_status smallint, p_response bytea,
   p_resource_type text, p_resource_id text, p_retention_ms double precision
 ) returns void language plpgsql as $$
 begin
+  perform reprise.stay_in(p_transaction);
   if not exists (select from reprise.records r
                   where r.id = p_id and r.owner = p_owner and r.fence = p_fence
                     and r.status is null)
@@ -216,4 +262,4 @@ $$;
 `
 
 /** The third step. */
-export const work: Migration = { number: 3, breaking: true, sql: [TABLES, PHASES].join('') }
+export const work: Migration = { number: 3, breaking: true, sql: [TABLES, JOBS, PHASES].join('') }

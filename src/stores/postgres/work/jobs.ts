@@ -5,10 +5,13 @@
  * @module
  */
 
+import { TransactionEnded } from '../../../engine/stage.ts'
 import type {
   JobBatch,
   JobPatience,
+  JobQuery,
   JobStore,
+  ListedJob,
   NewJob,
   StagedJob,
   TakeJobs,
@@ -16,23 +19,35 @@ import type {
 } from '../../../engine/work.ts'
 import { IDLE_MS_MAX, type Rows, type Session } from '../client.ts'
 import { attempt } from '../faults.ts'
-import { pack } from '../record.ts'
+import { pack, unpack } from '../record.ts'
 import type { WorkParts } from './parts.ts'
 import type { WorkQueries } from './queries.ts'
+import { serial } from './serial.ts'
 
 /** Whom the commit of a staged job wakes; no record has this id. */
 export const ENQUEUER = 'enqueuer'
+
+const UUID = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i
+
+/** What a job is staged with. */
+interface Staging {
+  readonly job: NewJob
+  readonly recordId: string
+  /** Which transaction was begun, so that the job is staged in no other. */
+  readonly transaction: string
+}
 
 /** Stages a job in the transaction of `session`; gives its id. */
 export async function stageJob(
   queries: Pick<WorkQueries, 'stage'>,
   session: Pick<Session<unknown>, 'query'>,
-  { job, recordId }: { job: NewJob; recordId: string },
+  { job, recordId, transaction }: Staging,
 ): Promise<string> {
   const { name, args, runAt, dedupeKey } = job
-  const values = [runAt, pack(recordId), name, args, dedupeKey, pack(ENQUEUER)]
-  const [[id] = []] = await session.query({ statement: queries.stage, values })
-  return String(id)
+  const values = [runAt, pack(recordId), name, args, dedupeKey, pack(ENQUEUER), transaction]
+  const [row] = await session.query({ statement: queries.stage, values })
+  if (row === undefined) throw new TransactionEnded()
+  return String(row[0])
 }
 
 /** The jobs of one schema. */
@@ -65,6 +80,24 @@ export class PostgresJobs<Tx> implements JobStore<Tx> {
     return row === undefined ? undefined : Number(row[0])
   }
 
+  async list({ limit, before, state, recordId }: JobQuery): Promise<readonly ListedJob[]> {
+    const { client, queries } = this.#parts
+    const isSetAside = state === undefined ? null : state === 'set_aside'
+    const after = before === undefined ? null : (serial(before) ?? '0')
+    const values = [limit, after, isSetAside, recordId === undefined ? null : pack(recordId)]
+    const call = { statement: queries.list_jobs, values }
+    return (await attempt('list jobs', () => client.query(call))).map(toListed)
+  }
+
+  async retry(jobId: string): Promise<boolean> {
+    if (!UUID.test(jobId)) return false
+    const { client, queries, wake } = this.#parts
+    const call = { statement: queries.retry_job, values: [jobId, pack(ENQUEUER)] }
+    const [[isBack] = []] = await attempt('retry a job', () => client.query(call))
+    if (isBack === true) wake(ENQUEUER)
+    return isBack === true
+  }
+
   watch(wake: () => void): Promise<() => void> {
     return this.#parts.notices.watch(ENQUEUER, wake)
   }
@@ -93,6 +126,32 @@ export class PostgresJobs<Tx> implements JobStore<Tx> {
       },
       rollback: () => session.rollback(),
     }
+  }
+}
+
+/** What `list_jobs` selects, in the order of the columns. */
+type JobRow = readonly [
+  number: string,
+  id: string,
+  name: string,
+  args: string,
+  dedupeKey: string | null,
+  recordId: Uint8Array,
+  attempts: number,
+  lastError: string | null,
+  stagedAt: number,
+  runAt: number | null,
+  setAsideAt: number | null,
+]
+
+function toListed(row: Rows[number]): ListedJob {
+  // The statement selects exactly these columns.
+  const columns = row as JobRow
+  const [number, id, name, args, dedupeKey, recordId, attempts, lastError, ...times] = columns
+  const [stagedAt, runAt, setAsideAt] = times
+  return {
+    ...{ number, id, name, args, dedupeKey, attempts, lastError, stagedAt, runAt, setAsideAt },
+    ...{ recordId: unpack(recordId), state: setAsideAt === null ? 'waiting' : 'set_aside' },
   }
 }
 
