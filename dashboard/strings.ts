@@ -263,8 +263,7 @@ export const t = {
     bulk: (action: string, total: string) => `${action}: ${total} requests`,
     bulkConfirm: (total: string) => `To confirm, type ${total}`,
     bulkHint: 'Which requests these are is settled now; what arrives later is not touched.',
-    bulkDangerous:
-      'Requests for which this can lead to a second effect are left out: they need to be confirmed one by one.',
+    bulkDangerous: 'This can lead to a second effect for each of them.',
     progress: (done: number, total: number) => `${count(done)} of ${count(total)}`,
     ...{ batchOver: 'Over', batchRuns: 'At work', batchCancelled: 'Cancelled', stop: 'Stop' },
     ...{ close: 'Close', results: 'Results' },

@@ -123,7 +123,7 @@ describe.skipIf(lacksChromium('test/dashboard/acts.test.ts'))(
       await page.locator('.tabs').getByRole('link', { name: 'Stuck 2' }).click()
       await page.waitForURL(/state=stuck/)
       await page.goto(url('requests'))
-      await page.getByText('Columns', { exact: true }).click()
+      await page.locator('summary', { hasText: 'Columns' }).click()
       await page.getByLabel('Caller').uncheck()
       await page.reload()
       await rows().first().waitFor()
