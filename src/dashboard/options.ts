@@ -135,7 +135,7 @@ export function checkOptions(options: DashboardOptions): void {
   if (authorize !== undefined && typeof authorize !== 'function') {
     throw invalid('authorize must be a function')
   }
-  if (unsafeNoAuth !== undefined && unsafeNoAuth !== true) {
+  if (unsafeNoAuth !== undefined && !unsafeNoAuth) {
     throw invalid('unsafeNoAuth can only be true')
   }
   if (basicAuth !== undefined) checkBasicAuth(basicAuth)
