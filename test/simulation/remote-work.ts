@@ -8,9 +8,7 @@ import type { Claim } from '../../src/engine/store.ts'
 import type { JobBatch, JobPatience, OpenPhase, Work } from '../../src/engine/work.ts'
 import {
   ENQUEUER,
-  listJobs,
   nextDueMs,
-  retryJob,
   settleJobs,
   stageJob,
   type TakenJobs,
@@ -62,8 +60,6 @@ export function remoteWork(tables: Tables, wire: Wire): Work<SimulatedTx> {
         const taken = await ask('take jobs', () => takeJobs(tables, request))
         return taken && jobBatch(tables, wire, { taken, patience })
       },
-      list: (query) => ask('list jobs', () => listJobs(tables, query)),
-      retry: (id) => ask('retry job', () => retryJob(tables, id)),
       nextDueMs: () => ask('next due', () => nextDueMs(tables)),
       watch: (wake) =>
         ask('watch', () => tables.watch(ENQUEUER, () => wire.notify('wake enqueuer', wake))),

@@ -6,8 +6,6 @@
 
 import type {
   JobPatience,
-  JobQuery,
-  ListedJob,
   NewJob,
   StagedJob,
   TakeJobs,
@@ -108,41 +106,6 @@ export function nextDueMs(tables: Tables): number | undefined {
     .sort(inOrder)
   if (next === undefined) return undefined
   return next.runAt === null ? 0 : Math.max(0, next.runAt - tables.now())
-}
-
-/** Jobs as an operator sees them, the newest first. */
-export function listJobs(tables: Tables, query: JobQuery): readonly ListedJob[] {
-  const { limit, before, state, recordId } = query
-  return tables.jobs
-    .map((job): ListedJob => {
-      const { number, setAsideAt, ...rest } = job
-      const standing = setAsideAt === null ? 'waiting' : 'set_aside'
-      return { ...rest, number: String(number), setAsideAt, state: standing }
-    })
-    .filter((job) => (state ?? job.state) === job.state)
-    .filter((job) => (recordId ?? job.recordId) === job.recordId)
-    .filter(({ number }) => before === undefined || Number(number) < Number(before))
-    .sort((one, other) => Number(other.number) - Number(one.number))
-    .slice(0, limit)
-}
-
-/** Has a job that was set aside tried again. */
-export function retryJob(tables: Tables, id: string): boolean {
-  const [job] = tables.jobs
-    .filter((one) => one.id === id && !isWaiting(one))
-    .sort((one, other) => other.number - one.number)
-  if (job === undefined) return false
-  const hasRival = tables.jobs.some(
-    (one) =>
-      isWaiting(one) &&
-      one.name === job.name &&
-      one.dedupeKey === job.dedupeKey &&
-      job.dedupeKey !== null,
-  )
-  const again = { ...job, setAsideAt: null, attempts: 0, runAt: null }
-  tables.jobs = tables.jobs.flatMap((one) => (one !== job ? one : hasRival ? [] : again))
-  tables.wake(ENQUEUER)
-  return true
 }
 
 function putBack(tables: Tables, row: JobRow, patience: JobPatience): void {
