@@ -7,7 +7,7 @@
 import { isRepriseError } from '../core/errors.ts'
 
 /** Nothing from elsewhere, nothing inline, in no frame. */
-export const POLICY: string = [
+const POLICY: string = [
   ...["default-src 'none'", "script-src 'self'", "style-src 'self'", "img-src 'self' data:"],
   ...["connect-src 'self'", "font-src 'self'", "base-uri 'none'", "form-action 'self'"],
   "frame-ancestors 'none'",
@@ -91,7 +91,7 @@ function causeOf(error: unknown): string {
 }
 
 /** Takes user and password out of URLs. */
-export function maskUrls(text: string): string {
+function maskUrls(text: string): string {
   return text.replace(/\/\/[^\s/@]+@/g, '//***@')
 }
 

@@ -4,15 +4,12 @@
  * @module
  */
 
-import { readFileSync } from 'node:fs'
-import { createRequire } from 'node:module'
+import axe from 'axe-core'
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { lacksChromium, useChromium } from '../support/chromium.ts'
 import type { Mood } from './memory-admin.ts'
 import { BASES, openWorld, type World } from './world.ts'
-
-const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 
 /** Path and heading of every page. */
 const PAGES = [
@@ -80,10 +77,10 @@ describe.skipIf(lacksChromium('test/dashboard/pages.test.ts'))(
     /** What axe finds on the page as it is; of the colours alone, where nothing else has changed. */
     async function findings(page: Page, isOnlyColors = false): Promise<string[]> {
       return page.evaluate(async (onlyColors) => {
-        const axe = Reflect.get(globalThis, 'axe')
+        const found = Reflect.get(globalThis, 'axe')
         const tags = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice']
         const runOnly = onlyColors ? ['color-contrast', 'link-in-text-block'] : tags
-        const { violations } = await axe.run(document, { runOnly, resultTypes: ['violations'] })
+        const { violations } = await found.run(document, { runOnly, resultTypes: ['violations'] })
         return violations.flatMap((one: { id: string; nodes: { html: string }[] }) =>
           one.nodes.map(({ html }) => `${one.id}: ${html.slice(0, 160)}`),
         )
@@ -97,7 +94,7 @@ describe.skipIf(lacksChromium('test/dashboard/pages.test.ts'))(
           world.admin.mood = mood
           const { page, wrong } = await open()
           await page.goto(world.origin + base)
-          await page.evaluate(AXE)
+          await page.evaluate(axe.source)
           const found: Record<string, string[]> = {}
           const check = async (name: string) => {
             for (const colorScheme of ['light', 'dark'] as const) {
@@ -123,7 +120,7 @@ describe.skipIf(lacksChromium('test/dashboard/pages.test.ts'))(
             )
             await page.goto(`${world.origin}${base}requests/${request?.id}`)
             await settled(page, request?.key ?? '')
-            await page.evaluate(AXE)
+            await page.evaluate(axe.source)
             await page.getByRole('button', { name: 'Reveal' }).click()
             await page.locator('.tree').first().waitFor()
             await check('detail')
@@ -241,7 +238,7 @@ describe.skipIf(lacksChromium('test/dashboard/pages.test.ts'))(
       const running = await page.evaluate(() => document.getAnimations().length)
       expect(running).toBe(0)
       await page.emulateMedia({ forcedColors: 'active' })
-      await page.evaluate(AXE)
+      await page.evaluate(axe.source)
       expect(await findings(page)).toEqual([])
     })
   },
