@@ -17,7 +17,7 @@ describe('every order of events', () => {
   const FLAWS: readonly (readonly [Flaw, string])[] = [
     ['lease-ignored', 'lease: 3 on 1 key; crash'],
     ['key-unreserved', 'transaction: 3 on 1 key, another body; crash'],
-    ['fence-unchecked-in-phase', 'phases: 2 on 1 key; crash'],
+    ['point-forgotten', 'phases: 1 on 1 key; crash, lapse'],
     ['call-unnoted', 'phases: 1 on 1 key; crash, lapse'],
   ]
   for (const [flaw, name] of FLAWS) {

@@ -26,6 +26,8 @@ export class Trace {
 
 /** A value in a few words. */
 function summary(value: unknown): string {
+  // Its text would be that of whatever has compiled it.
+  if (typeof value === 'function') return 'done'
   if (typeof value !== 'object' || value === null) return String(value)
   const { outcome, claim, fence = claim, jobs, status } = value as Record<string, unknown>
   if (typeof outcome === 'string') {

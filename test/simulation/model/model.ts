@@ -59,7 +59,7 @@ export class Model {
       ...optionsOf(1),
       ...{ leaseMs: LEASE_MS, retentionMs: RETENTION_MS, storeTimeoutMs: 60_000, waitMs: 0 },
       ...{ hasCache: false, afterCrash: 'refuse', marksEffect: false, graceMs: 0 },
-      ...{ isolation: 'serializable', reconciles: false, honoursKeys: true, migrates: false },
+      ...{ isolation: 'serializable', reconciles: false, honoursKeys: false, migrates: false },
       ...config.options,
     }
     const none = { crash: 0, lapse: 0, expire: 0, retry: 0, complete: 0, reap: 0, settle: 0 }
