@@ -11,6 +11,7 @@ import { functionSink } from 'reprise/sinks/function'
 import {
   combine,
   createMetrics,
+  keepDuplicates,
   keepStats,
   type Metrics,
   type StatsKeeper,
@@ -63,7 +64,7 @@ const GRACE_MS = 3000
 /** How often the workers look, in milliseconds; a commit wakes the enqueuer at once. */
 const LOOK_MS = 1000
 
-/** How long what the dashboard counts may be behind, in milliseconds. */
+/** How long counters and notes of the dashboard may be behind, in milliseconds. */
 const STATS_MS = 2000
 
 /**
@@ -94,8 +95,11 @@ export async function startNode(
   const store = postgresStore(pool, { prepare: hasSessions, listen: hasSessions })
   const metrics = createMetrics({ store })
   const stats = keepStats(store, { everyMs: STATS_MS })
+  const duplicates = keepDuplicates(store, { everyMs: STATS_MS })
   // The faults come last: they may end the process.
-  const onEvent = combine(metrics.onEvent, stats.onEvent, watch.onEvent, faults.onEvent)
+  const onEvent = combine(
+    ...[metrics.onEvent, stats.onEvent, duplicates.onEvent, watch.onEvent, faults.onEvent],
+  )
   const reprise = createReprise({ ...ENGINE, store, onEvent })
   const tools = {
     stripe: createStripe({
@@ -117,7 +121,8 @@ export async function startNode(
   const operations = apis.flatMap((api) => api.operations).map(hastened)
   const workers = createNodeWorkers(reprise, { apis, operations }, onWorkerEvent)
   if (hasWorkers) workers.start()
-  const close = () => closeNode({ pool, reprise, workers, stats, mailer: tools.mailer })
+  const close = () =>
+    closeNode({ pool, reprise, workers, keepers: [stats, duplicates], mailer: tools.mailer })
   const { stripe } = tools
   return { pool, reprise, stripe, faults, faultLog, metrics, apis, workers, operations, close }
 }
@@ -160,13 +165,14 @@ interface Closing {
   readonly pool: pg.Pool
   readonly reprise: Reprise<pg.PoolClient>
   readonly workers: Workers
-  readonly stats: StatsKeeper
+  /** What brings counters and notes to the store. */
+  readonly keepers: readonly Pick<StatsKeeper, 'close'>[]
   readonly mailer: Mailer
 }
 
-async function closeNode({ pool, reprise, workers, stats, mailer }: Closing): Promise<void> {
+async function closeNode({ pool, reprise, workers, keepers, mailer }: Closing): Promise<void> {
   await Promise.all([workers.stop(), reprise.close({ graceMs: GRACE_MS })])
-  await stats.close()
+  await Promise.all(keepers.map((keeper) => keeper.close()))
   mailer.close()
   await pool.end()
 }
