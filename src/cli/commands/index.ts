@@ -1,0 +1,22 @@
+/**
+ * The table of commands.
+ *
+ * @module
+ */
+
+import type { Command } from '../command.ts'
+import { doctor } from './doctor.ts'
+import { info } from './info.ts'
+import { migrateDown, migrateSql, migrateStatus, migrateUp } from './migrate.ts'
+import { version } from './version.ts'
+
+/** Every command, in the order of the help. */
+export const COMMANDS: readonly Command[] = [
+  migrateUp,
+  migrateDown,
+  migrateStatus,
+  migrateSql,
+  doctor,
+  info,
+  version,
+]
