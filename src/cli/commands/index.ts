@@ -5,9 +5,13 @@
  */
 
 import type { Command } from '../command.ts'
+import { check } from './check.ts'
+import { demo } from './demo.ts'
+import { devApi } from './dev-api.ts'
 import { doctor } from './doctor.ts'
 import { info } from './info.ts'
 import { migrateDown, migrateSql, migrateStatus, migrateUp } from './migrate.ts'
+import { send } from './send.ts'
 import { version } from './version.ts'
 
 /** Every command, in the order of the help. */
@@ -16,7 +20,11 @@ export const COMMANDS: readonly Command[] = [
   migrateDown,
   migrateStatus,
   migrateSql,
+  demo,
+  devApi,
   doctor,
+  send,
+  check,
   info,
   version,
 ]

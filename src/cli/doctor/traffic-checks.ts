@@ -81,11 +81,7 @@ function workerFinding(
     return waits > 0 ? failed(worker, text, start) : warn(worker, text, start)
   }
   if (typeof error === 'string') {
-    return warn(
-      worker,
-      `Its last run failed: ${error}`,
-      'See the log of the process that runs it.',
-    )
+    return warn(worker, `Its last run failed: ${error}`, 'See the log of the process that runs it.')
   }
   return fine(worker, `ran ${duration(Number(agoMs))} ago on ${plural(own.length, 'node')}`)
 }
