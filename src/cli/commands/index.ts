@@ -10,6 +10,7 @@ import { demo } from './demo.ts'
 import { devApi } from './dev-api.ts'
 import { doctor } from './doctor.ts'
 import { info } from './info.ts'
+import { init } from './init.ts'
 import { migrateDown, migrateSql, migrateStatus, migrateUp } from './migrate.ts'
 import { send } from './send.ts'
 import { version } from './version.ts'
@@ -20,6 +21,7 @@ export const COMMANDS: readonly Command[] = [
   migrateDown,
   migrateStatus,
   migrateSql,
+  init,
   demo,
   devApi,
   doctor,
