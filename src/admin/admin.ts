@@ -159,14 +159,17 @@ export interface RequestDetail extends RequestSummary {
   readonly now: number
 }
 
-/** What a person may read of input, state and answer, after redaction. */
+/**
+ * What a person may read of input, state and answer, after redaction. A number that a double can not
+ * hold stands as `{ $number: '9007199254740993' }`.
+ */
 export interface Payload {
   readonly input: unknown
   readonly state: unknown
   readonly response: {
     readonly status: number
     readonly headers: readonly (readonly [string, string])[]
-    /** Parsed JSON, text, or `{ hex, bytes }`. */
+    /** Parsed JSON, text, `{ hex, bytes }`, or `{ omitted: true, bytes }` where it was not kept. */
     readonly body: unknown
   } | null
 }
@@ -226,6 +229,8 @@ export interface AuditEntry {
   readonly subject: string
   readonly note: string
   readonly result: string
+  /** What was answered. */
+  readonly text?: string
   readonly ip: string | null
 }
 

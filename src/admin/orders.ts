@@ -15,7 +15,10 @@ export interface Order {
   readonly reason: string
   /** The `version` that was shown; absent to act on whatever stands. */
   readonly version?: string
-  /** The last four characters of the key, where the action is dangerous. */
+  /**
+   * Where the action is dangerous: the last four characters of the key; for a batch, how many
+   * requests it has.
+   */
   readonly confirm?: string
   readonly ip?: string | null
   /** The same for every sending of one order: a double click has one effect. */

@@ -51,6 +51,9 @@ export type ErrorCode =
   | 'reprise-seal-broken'
   | 'reprise-transactions-unsupported'
   | 'reprise-jobs-unsupported'
+  | 'reprise-admin-unsupported'
+  | 'reprise-query-invalid'
+  | 'reprise-query-timeout'
 
 /** Every error there is. */
 export const ERRORS: Readonly<Record<ErrorCode, ErrorEntry>> = {
@@ -174,6 +177,21 @@ export const ERRORS: Readonly<Record<ErrorCode, ErrorEntry>> = {
     500,
     'Store keeps no staged jobs',
     'Use the PostgreSQL store to stage jobs, or enqueue after the commit.',
+  ),
+  'reprise-admin-unsupported': final(
+    500,
+    'Store has no view for operators',
+    'Use the PostgreSQL store, or the memory store for tests.',
+  ),
+  'reprise-query-invalid': final(
+    400,
+    'What the operator asked for is not valid',
+    'Change what the message names.',
+  ),
+  'reprise-query-timeout': passing(
+    503,
+    'The database took too long to answer the operator',
+    'Narrow the filter, or ask again when the database is less busy.',
   ),
 }
 

@@ -83,6 +83,12 @@ export class ReplayCache {
     }
   }
 
+  /** Keeps an answer from being given again, because an operator says so. */
+  forget(request: string): void {
+    const entry = this.#entries.get(request)
+    if (entry !== undefined) this.#remove(request, entry)
+  }
+
   #remove(request: string, entry: Entry): void {
     this.#entries.delete(request)
     this.#bytes -= entry.bytes

@@ -19,6 +19,7 @@ import type {
   Resource,
   SealedResponse,
 } from '../core/record.ts'
+import type { Desk } from './desk.ts'
 import type { Transactions } from './transactions.ts'
 import type { Work } from './work.ts'
 
@@ -183,6 +184,9 @@ export interface Store<Tx = never> {
 
   /** Present if and only if phases, staged jobs and dead letters are kept here too. */
   readonly work?: Work<Tx>
+
+  /** Present if and only if operators can look into it. */
+  readonly desk?: Desk
 
   /**
    * Connects, checks and, where configured, migrates. Called before the first verb; repeated calls

@@ -195,6 +195,12 @@ export interface Beat {
   /** How many things it did. */
   readonly done: number
   readonly error: string | null
+  /**
+   * Its interval, in milliseconds.
+   *
+   * @default not said
+   */
+  readonly everyMs?: number
 }
 
 /** A worker as an operator sees it. */

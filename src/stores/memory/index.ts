@@ -1,2 +1,4 @@
 /** @module */
+
+export { memoryDesk } from './desk.ts'
 export { type MemoryStoreOptions, memoryStore } from './store.ts'

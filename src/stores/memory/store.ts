@@ -19,6 +19,7 @@ import {
   suspended,
 } from '../../core/transition.ts'
 import { type Clock, systemClock } from '../../engine/clock.ts'
+import type { Desk } from '../../engine/desk.ts'
 import type {
   Advance,
   Claim,
@@ -43,22 +44,46 @@ export interface MemoryStoreOptions {
    *
    * @default the process's monotonic clock
    */
-  readonly clock?: Pick<Clock, 'now'>
+  readonly clock?: StoreClock
+  /**
+   * The operator's view, for `createAdmin`: `memoryDesk` of `reprise/memory`.
+   *
+   * @default none
+   */
+  readonly desk?: (parts: MemoryDeskParts) => Desk
 }
+
+/** What the operator's view of a memory store is made from. */
+export interface MemoryDeskParts {
+  readonly records: Map<string, KeyRecord>
+  readonly watchers: Watchers
+  /** The clock that leases and retention go by. */
+  readonly clock: Pick<Clock, 'now'>
+  /** Milliseconds since 1970, less what that clock says. */
+  readonly sinceMs: number
+}
+
+/** What a store needs of a clock: the time that it goes by and, for operators, the time of day. */
+type StoreClock = Pick<Clock, 'now'> & Partial<Pick<Clock, 'unix'>>
 
 /** A store in this process's memory. */
 export function memoryStore(options: MemoryStoreOptions = {}): Store {
-  return new MemoryStore(options.clock ?? systemClock)
+  return new MemoryStore(options.clock ?? systemClock, options.desk)
 }
 
 class MemoryStore implements Store {
   readonly name = 'memory'
+  readonly desk?: Desk
   readonly #clock: Pick<Clock, 'now'>
   readonly #records = new Map<string, KeyRecord>()
   readonly #watchers = new Watchers()
 
-  constructor(clock: Pick<Clock, 'now'>) {
+  constructor(clock: StoreClock, desk: MemoryStoreOptions['desk']) {
     this.#clock = clock
+    if (desk === undefined) return
+    const sinceMs = (clock.unix?.() ?? systemClock.unix()) - clock.now()
+    const [records, watchers] = [this.#records, this.#watchers]
+    this.desk = desk({ clock, sinceMs, records, watchers })
   }
 
   async ready(): Promise<void> {}

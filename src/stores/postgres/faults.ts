@@ -58,7 +58,7 @@ export function faultOf(error: unknown, schema: string): TransactionFault {
 }
 
 /** The error and everything that it wraps, from the outside in. */
-function causesOf(error: unknown): readonly object[] {
+export function causesOf(error: unknown): readonly object[] {
   const causes: object[] = []
   const found: unknown[] = [error]
   for (const cause of found) {

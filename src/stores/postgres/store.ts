@@ -4,6 +4,7 @@
  * @module
  */
 
+import type { Desk } from '../../engine/desk.ts'
 import type {
   Advance,
   Claim,
@@ -20,6 +21,7 @@ import type {
 } from '../../engine/store.ts'
 import type { Transactions } from '../../engine/transactions.ts'
 import type { Work } from '../../engine/work.ts'
+import { PostgresDesk } from './admin/desk.ts'
 import type { Client, Rows, Value } from './client.ts'
 import { attempt } from './faults.ts'
 import { checkSchema, migrate } from './migrate.ts'
@@ -43,6 +45,7 @@ export class PostgresStore<Tx> implements Store<Tx> {
   readonly name = 'postgres'
   readonly transactions: Transactions<Tx>
   readonly work: Work<Tx>
+  readonly desk: Desk
   readonly #driver: Client<unknown>
   readonly #settings: PostgresSettings
   readonly #queries: Queries
@@ -61,6 +64,10 @@ export class PostgresStore<Tx> implements Store<Tx> {
     const parts = { client, schema, wake, notices: this.#notices }
     const work = workQueries(schema)
     this.work = new PostgresWork({ ...parts, queries: work })
+    const { counts } = this.work
+    this.desk = new PostgresDesk({
+      ...{ client: driver, schema, work, counts, notices: this.#notices },
+    })
     const statements = { ...this.#queries, stage: work.stage }
     this.transactions = new PostgresTransactions({ ...parts, queries: statements })
   }

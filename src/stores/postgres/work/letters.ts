@@ -105,11 +105,12 @@ export class PostgresLetters<Tx> implements LetterStore {
 }
 
 /** Letters are numbered; anything else names none. */
-function letterNumber(letter: string): string | undefined {
+export function letterNumber(letter: string): string | undefined {
   return /^[1-9]\d{0,17}$/.test(letter) ? letter : undefined
 }
 
-function toLetter(row: Rows[number]): DeadLetter {
+/** A dead letter. */
+export function toLetter(row: Rows[number]): DeadLetter {
   // The statements select exactly these columns.
   const columns = row as LetterRow
   const [letter, id, caller, operation, key, cause, point, error, fence, tries, ...rest] = columns

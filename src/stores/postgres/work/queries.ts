@@ -57,11 +57,15 @@ const TAKEN = `
   r.id, r.caller, r.operation, r.key, r.fingerprint, r.fence, r.recovery_point, r.state, r.input,
   r.request_id, r.ip, r.user_agent, r.tries`
 
-const LETTER = `
-  d.number::text, d.record_id, d.caller, d.operation, d.key, d.cause, d.point, d.error, d.fence,
-  d.tries, d.input, d.state, d.request_id, d.ip, d.user_agent, d.history::text,
-  ${ms('d.created_at')} as created, ${ms('d.buried_at')} as buried,
-  ${ms('d.settled_at')} as settled, d.settlement, d.author, d.note`
+/** A dead letter's columns, of the table that is called `d`. */
+export function letter(d: string): string {
+  return `
+  ${d}.number::text, ${d}.record_id, ${d}.caller, ${d}.operation, ${d}.key, ${d}.cause, ${d}.point,
+  ${d}.error, ${d}.fence, ${d}.tries, ${d}.input, ${d}.state, ${d}.request_id, ${d}.ip,
+  ${d}.user_agent, ${d}.history::text, ${ms(`${d}.created_at`)} as created,
+  ${ms(`${d}.buried_at`)} as buried, ${ms(`${d}.settled_at`)} as settled, ${d}.settlement,
+  ${d}.author, ${d}.note`
+}
 
 /** Takes the record that `chosen` selects as its next holder; $1 owner, $2 lease, $3 retention. */
 function take(schema: string, chosen: string): string {
@@ -73,7 +77,9 @@ function take(schema: string, chosen: string): string {
          lease_until = clock.moment + $2::double precision * ${MS},
          expires_at  = greatest(r.expires_at, clock.moment + $3::double precision * ${MS}),
          tried_at    = clock.moment,
-         tries       = coalesce(r.tries, 0) + 1
+         tries       = coalesce(r.tries, 0) + 1,
+         driven_fence = r.fence + 1,
+         resume_at   = null
     from clock
    where r.id = (select u.id
                    from ${schema}.records u
@@ -116,10 +122,11 @@ const TEXTS: Readonly<Record<Verb, (schema: string) => string>> = {
       `u.recovery_point is not null
          and u.operation = $4
          and u.expires_at > (select moment from clock)
-         and u.created_at <= (select moment from clock) - $5::double precision * ${MS}
-         and coalesce(u.tried_at, u.created_at) <= (select moment from clock)
-             - least($6::double precision * power(2, least(coalesce(u.tries, 0), 30)),
-                     $7::double precision) * ${MS}`,
+         and (u.resume_at is not null
+              or u.created_at <= (select moment from clock) - $5::double precision * ${MS}
+             and coalesce(u.tried_at, u.created_at) <= (select moment from clock)
+                 - least($6::double precision * power(2, least(coalesce(u.tries, 0), 30)),
+                         $7::double precision) * ${MS})`,
     ),
 
   take_abandoned: (schema) => take(schema, `u.expires_at <= (select moment from clock)`),
@@ -199,10 +206,10 @@ const TEXTS: Readonly<Record<Verb, (schema: string) => string>> = {
     select ${schema}.bury_unknown($1, $2, $3)`,
 
   find_letter: (schema) => `
-    select ${LETTER} from ${schema}.dead_letters d where d.number = $1`,
+    select ${letter('d')} from ${schema}.dead_letters d where d.number = $1`,
 
   list_letters: (schema) => `
-    select ${LETTER}
+    select ${letter('d')}
       from ${schema}.dead_letters d
      where ($2::bigint is null or d.number < $2::bigint)
        and ($3::boolean is null or $3::boolean = (d.settled_at is not null))
@@ -228,10 +235,10 @@ const TEXTS: Readonly<Record<Verb, (schema: string) => string>> = {
 
   beat: (schema) => `
     insert into ${schema}.workers as w (
-           worker, node, started_at, ran_at, took_ms, done, runs, error)
-    values ($1, $2, clock_timestamp(), clock_timestamp(), $3, $4, 1, $5)
+           worker, node, started_at, ran_at, took_ms, done, runs, error, every_ms)
+    values ($1, $2, clock_timestamp(), clock_timestamp(), $3, $4, 1, $5, $6)
         on conflict (worker, node) do update
-       set ran_at = excluded.ran_at, took_ms = excluded.took_ms, error = excluded.error,
+       set ran_at = excluded.ran_at, every_ms = excluded.every_ms, took_ms = excluded.took_ms, error = excluded.error,
            done = w.done + excluded.done, runs = w.runs + 1`,
 
   workers: (schema) => `

@@ -42,8 +42,8 @@ export class PostgresWork<Tx> implements Work<Tx> {
     return Number(swept)
   }
 
-  async beat({ worker, node, tookMs, done, error }: Beat): Promise<void> {
-    await this.#send('beat', [worker, node, tookMs, done, error])
+  async beat({ worker, node, tookMs, done, error, everyMs }: Beat): Promise<void> {
+    await this.#send('beat', [worker, node, tookMs, done, error, everyMs ?? null])
   }
 
   async workers(): Promise<readonly WorkerStatus[]> {

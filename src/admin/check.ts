@@ -1,0 +1,69 @@
+/**
+ * What comes from outside is checked before the store is asked.
+ *
+ * @module
+ */
+
+import { RepriseError } from '../core/errors.ts'
+import { DESK_STATES, type DeskFilter, type DeskQuery, type OrderEntry } from '../engine/desk.ts'
+import type { Order, PageQuery, RequestFilter } from './admin.ts'
+
+/** How many a page has at most. */
+const LIMIT_MAX = 200
+
+/** Longer texts are cut by nobody; they are refused. */
+const TEXT_MAX = 2000
+
+/** What was asked for can not be. */
+export function queryInvalid(detail: string): RepriseError {
+  return new RepriseError('reprise-query-invalid', detail)
+}
+
+/** @throws RepriseError `reprise-query-invalid` */
+export function checkPage({ limit, after }: PageQuery): DeskQuery {
+  if (!Number.isInteger(limit) || limit < 1 || limit > LIMIT_MAX) {
+    throw queryInvalid(`limit is from 1 to ${LIMIT_MAX}, not ${limit}`)
+  }
+  return { limit, after: after ?? null }
+}
+
+/** @throws RepriseError `reprise-query-invalid` */
+export function checkFilter(filter: RequestFilter): DeskFilter {
+  const { states, status, olderThanMs, duplicatesMin, key } = filter
+  for (const state of states ?? []) {
+    if (!DESK_STATES.includes(state)) {
+      throw queryInvalid(`There is no state ${state}; there are ${DESK_STATES.join(', ')}`)
+    }
+  }
+  const whole = { status, olderThanMs, duplicatesMin }
+  for (const [name, value] of Object.entries(whole)) {
+    if (value !== undefined && !(Number.isInteger(value) && value >= 0)) {
+      throw queryInvalid(`${name} is a whole number of at least 0, not ${value}`)
+    }
+  }
+  const isPrefix = key?.endsWith('*') === true
+  const texts = [filter.operation, filter.caller, key, filter.recoveryPoint, filter.requestId]
+  for (const text of texts) if (text !== undefined) checkText('A filter', text, 0)
+  return {
+    ...filter,
+    states: states?.length === 0 ? undefined : states,
+    key: isPrefix ? undefined : key,
+    keyPrefix: isPrefix ? key.slice(0, -1) : undefined,
+  }
+}
+
+/** @throws RepriseError `reprise-query-invalid` when it does not say who and why */
+export function entryOf(action: string, subject: string, order: Order): OrderEntry {
+  const { author, reason, ip = null, orderKey = null } = order
+  checkText('author', author)
+  checkText('reason', reason)
+  if (orderKey !== null) checkText('orderKey', orderKey)
+  return { action, subject, author, note: reason, ip, orderKey }
+}
+
+function checkText(name: string, text: string, least = 1): void {
+  const length = typeof text === 'string' ? text.trim().length : -1
+  if (length < least || text.length > TEXT_MAX || text.includes('\0')) {
+    throw queryInvalid(`${name} has from ${least} to ${TEXT_MAX} characters`)
+  }
+}

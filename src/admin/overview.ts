@@ -1,0 +1,165 @@
+/**
+ * The first page: one aggregate for each window, however many look at it.
+ *
+ * @module
+ */
+
+import { callerDigest } from '../core/identity.ts'
+import type { Clock } from '../engine/clock.ts'
+import { COUNT_NAMES, type CountQuery, type Counts, noCounts } from '../engine/counts.ts'
+import type { Desk, DeskView } from '../engine/desk.ts'
+import { hitRate } from '../telemetry/hit-rate.ts'
+import { withSums } from '../telemetry/tally.ts'
+import type { Concern, CountPoint, Overview, StateCounts, WorkerSummary } from './admin.ts'
+import { COUNT_MAX } from './admin.ts'
+import { counted } from './texts.ts'
+import { workersOf } from './workers.ts'
+
+/** What an overview is made from. */
+export interface OverviewParts {
+  readonly desk: Desk
+  readonly view: DeskView
+  /** How long an aggregate is given to everybody who asks, in milliseconds. */
+  readonly freshMs: number
+  readonly clock: Clock
+}
+
+/** A set of queries that takes longer than this is asked less often, in milliseconds. */
+const SLOW_MS = 200
+/** By how much: a slow set takes at most a part of the time in so many. */
+const SLOW_FACTOR = 20
+
+/** How many sums of operations and callers are shown. */
+const SUMS_MAX = 50
+const HOURS_MAX = 24 * 31
+
+interface Kept {
+  readonly overview: Overview
+  readonly staleAt: number
+}
+
+/** Reads at most one set of queries at a time, and keeps each answer for a while. */
+export class Overviews {
+  readonly #parts: OverviewParts
+  readonly #kept = new Map<number, Kept>()
+  readonly #underway = new Map<number, Promise<Overview>>()
+  #last: Promise<unknown> = Promise.resolve()
+
+  constructor(parts: OverviewParts) {
+    this.#parts = parts
+  }
+
+  get(windowMs: number): Promise<Overview> {
+    const kept = this.#kept.get(windowMs)
+    const { clock } = this.#parts
+    if (kept !== undefined && kept.staleAt > clock.now()) return Promise.resolve(kept.overview)
+    const underway = this.#underway.get(windowMs) ?? this.#inTurn(windowMs)
+    this.#underway.set(windowMs, underway)
+    return underway
+  }
+
+  #inTurn(windowMs: number): Promise<Overview> {
+    const next = this.#last.then(() => this.#read(windowMs))
+    this.#last = next.catch(() => {})
+    return next.finally(() => this.#underway.delete(windowMs))
+  }
+
+  async #read(windowMs: number): Promise<Overview> {
+    const { clock, freshMs } = this.#parts
+    const startedAt = clock.now()
+    const overview = await overviewOf(this.#parts, windowMs)
+    const endedAt = clock.now()
+    const tookMs = endedAt - startedAt
+    const restMs = tookMs > SLOW_MS ? Math.max(freshMs, tookMs * SLOW_FACTOR) : freshMs
+    // Windows come from a picker, and from whoever asks the API: few are kept.
+    if (this.#kept.size >= 10) this.#kept.clear()
+    this.#kept.set(windowMs, { overview, staleAt: endedAt + restMs })
+    return overview
+  }
+}
+
+async function overviewOf(
+  { desk, view, clock }: OverviewParts,
+  windowMs: number,
+): Promise<Overview> {
+  const series = await sums(desk, view, { windowMs, by: 'hour', limit: HOURS_MAX })
+  const byOperation = await sums(desk, view, { windowMs, by: 'operation', limit: SUMS_MAX })
+  const byCaller = await sums(desk, view, { windowMs, by: 'caller', limit: SUMS_MAX })
+  const states = await desk.count(view, {}, COUNT_MAX)
+  const workers = await workersOf(desk)
+  const totals = total(series)
+  const { checked, duplicates_prevented: duplicatesPrevented } = withSums(totals)
+  return {
+    ...{ now: clock.unix(), windowMs, series, byOperation, byCaller, states, workers },
+    totals: { ...totals, checked, duplicatesPrevented },
+    hitRate: hitRate({ hit: totals.hit, checked }),
+    concerns: concernsOf({ totals, states, workers, hasWorkers: desk.hasCompleter }),
+  }
+}
+
+/** Sums of those callers that may be seen. */
+async function sums(desk: Desk, { callers }: DeskView, query: CountQuery): Promise<CountPoint[]> {
+  const queries = callers?.map((caller) => ({ ...query, caller: callerDigest(caller) })) ?? [query]
+  const points = new Map<number | string, CountPoint>()
+  for (const one of queries) {
+    for (const { hour, operation, caller, counts } of await desk.counts.read(one)) {
+      const of = hour ?? operation ?? caller ?? ''
+      const before = points.get(of)?.counts ?? noCounts()
+      points.set(of, { of, counts: added(before, counts) })
+    }
+  }
+  const all = [...points.values()]
+  // The store gives the newest hours first; a chart goes from left to right.
+  return query.by === 'hour' ? all.sort((a, b) => Number(a.of) - Number(b.of)) : all
+}
+
+function total(points: readonly CountPoint[]): Counts {
+  return points.reduce<Counts>((all, { counts }) => added(all, counts), noCounts())
+}
+
+function added(a: Counts, b: Counts): Counts {
+  const all = noCounts()
+  for (const name of COUNT_NAMES) all[name] = a[name] + b[name]
+  return all
+}
+
+/** Fewer jobs that wait are no concern. */
+const BACKLOG_MIN = 1000
+
+interface Facts {
+  readonly totals: Counts
+  readonly states: StateCounts
+  readonly workers: readonly WorkerSummary[]
+  readonly hasWorkers: boolean
+}
+
+/** What needs a look, worst first. */
+export function concernsOf({ totals, states, workers, hasWorkers }: Facts): readonly Concern[] {
+  const silent = workers.filter(({ isSilent, nodes, backlog }) => {
+    return hasWorkers && isSilent && (nodes.length > 0 || backlog > 0)
+  })
+  const jobs = workers.find(({ worker }) => worker === 'enqueuer')?.backlog ?? 0
+  const concerns: Concern[] = [
+    {
+      ...{ kind: 'dead_letters', count: states.needs_person },
+      text: `${counted(states.needs_person, 'request needs', 'requests need')} a person.`,
+    },
+    {
+      ...{ kind: 'stuck', count: states.stuck },
+      text: `${counted(states.stuck, 'request is', 'requests are')} stuck.`,
+    },
+    ...silent.map(({ worker, isPaused }): Concern => {
+      const why = isPaused ? ' It is paused.' : ''
+      return { kind: 'worker_silent', count: 1, text: `No ${worker} is running.${why}` }
+    }),
+    {
+      ...{ kind: 'backlog', count: jobs >= BACKLOG_MIN ? jobs : 0 },
+      text: `${counted(jobs, 'staged job waits', 'staged jobs wait')} for the enqueuer.`,
+    },
+    {
+      ...{ kind: 'store_errors', count: totals.store_errors },
+      text: `The store failed ${counted(totals.store_errors, 'time', 'times')}.`,
+    },
+  ]
+  return concerns.filter(({ count }) => count > 0)
+}

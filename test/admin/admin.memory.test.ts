@@ -1,0 +1,4 @@
+import { describeActions } from './actions.ts'
+import { memoryWorld } from './world.ts'
+
+describeActions('memory', memoryWorld)

@@ -1,0 +1,4 @@
+import { describeActions } from './actions.ts'
+import { postgresWorld } from './world.ts'
+
+describeActions('PostgreSQL', postgresWorld)
