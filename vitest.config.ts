@@ -9,9 +9,9 @@ export default defineConfig({
     exclude: ['**/node_modules/**', 'test/orms/**'],
     globalSetup: ['test/support/global-setup.ts'],
     // Generous, because a busy machine is no bug: nothing waits this long when all is well.
-    testTimeout: 30_000,
-    hookTimeout: 60_000,
-    expect: { poll: { timeout: 20_000 } },
+    testTimeout: 180_000,
+    hookTimeout: 180_000,
+    expect: { poll: { timeout: 90_000 } },
     maxWorkers: '100%',
     allowOnly: false,
   },

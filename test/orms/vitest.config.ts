@@ -6,8 +6,8 @@ export default defineConfig({
   test: {
     include: ['test/orms/*.test.ts'],
     globalSetup: ['test/support/global-setup.ts'],
-    testTimeout: 30_000,
-    hookTimeout: 60_000,
+    testTimeout: 180_000,
+    hookTimeout: 180_000,
     allowOnly: false,
   },
 })

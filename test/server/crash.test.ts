@@ -16,7 +16,7 @@ import {
 } from './reference-server.ts'
 
 // Servers are started, some of them twice, on a machine that may be busy.
-vi.setConfig({ testTimeout: 120_000 })
+vi.setConfig({ testTimeout: 240_000 })
 
 let database: TemporaryDatabase
 let server: ReferenceServer

@@ -12,7 +12,7 @@ import {
 } from './reference-server.ts'
 
 // Servers are started, some of them twice, on a machine that may be busy.
-vi.setConfig({ testTimeout: 120_000 })
+vi.setConfig({ testTimeout: 240_000 })
 
 const postmasterOf = async (data: string) =>
   Number((await readFile(join(data, 'postgres/data/postmaster.pid'), 'utf8')).split('\n')[0])

@@ -16,7 +16,7 @@ import { freePort } from '../../scripts/servers/guarded.ts'
 const root = join(import.meta.dirname, '../..')
 
 /** A busy machine is no bug. */
-export const PATIENCE = { timeout: 25_000, interval: 20 }
+export const PATIENCE = { timeout: 90_000, interval: 20 }
 
 /** A server that was started. */
 export interface ReferenceServer {

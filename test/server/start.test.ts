@@ -5,7 +5,7 @@ import { type TemporaryDatabase, temporaryDatabase } from '../support/postgres.t
 import { run, sendTask, serverOfTest, serving, temporaryData } from './reference-server.ts'
 
 // Servers are started, some of them twice, on a machine that may be busy.
-vi.setConfig({ testTimeout: 120_000 })
+vi.setConfig({ testTimeout: 240_000 })
 
 let database: TemporaryDatabase
 

@@ -48,7 +48,7 @@ export interface SinkSpec {
 export type World = Awaited<ReturnType<typeof freshNode>>
 
 /** Longer than anything takes that works. */
-const PATIENCE = { timeout: 20_000, interval: 20 }
+const PATIENCE = { timeout: 90_000, interval: 20 }
 
 const JOB_PATIENCE = { retryMs: 1, retryMsMax: 1, attemptsMax: 3 }
 

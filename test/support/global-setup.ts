@@ -4,6 +4,7 @@
  * @module
  */
 
+import { execFileSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -28,6 +29,8 @@ declare module 'vitest' {
 
 /** Starts what tests need; returns what ends it. */
 export async function setup(project: TestProject): Promise<() => Promise<void>> {
+  // The dashboard's page is no part of the repository; nothing is done if it is as it was.
+  execFileSync(process.execPath, [join(import.meta.dirname, '../../scripts/page.mjs')])
   const postgres = await startPostgres()
   const redis = await startRedis()
   const databasePrefix = `reprise_test_${process.pid}_${randomBytes(4).toString('hex')}_`

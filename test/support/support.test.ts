@@ -20,7 +20,7 @@ import { deletePrefix, redisUrl, temporaryPrefix } from './redis.ts'
 const redis = redisUrl()
 
 /** A busy machine is no bug. */
-const PATIENCE = { timeout: 20_000 }
+const PATIENCE = { timeout: 90_000 }
 
 describe('a temporary database', () => {
   test('is empty, takes tables and is gone after the drop, with who is connected', async () => {

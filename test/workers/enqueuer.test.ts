@@ -84,7 +84,7 @@ describe('the enqueuer hands over', () => {
     const worker = enqueuer(world, sink)
     const before = Date.now()
     worker.start()
-    await vi.waitUntil(() => names().includes('later'), { timeout: 20_000 })
+    await vi.waitUntil(() => names().includes('later'), { timeout: 90_000 })
     expect(Date.now() - before).toBeGreaterThanOrEqual(350)
     await worker.stop()
     expect(names()).toEqual(['now', 'overdue', 'later'])
@@ -390,7 +390,7 @@ describe('several enqueuers', () => {
     expect(frozen?.jobs).toHaveLength(1)
     const { sink, taken } = recorder()
     const worker = enqueuer(world, sink)
-    await vi.waitUntil(async () => (await worker.runOnce()) === 1, { timeout: 20_000 })
+    await vi.waitUntil(async () => (await worker.runOnce()) === 1, { timeout: 90_000 })
     expect(taken).toHaveLength(1)
     await expect(frozen?.settle([])).rejects.toThrow(/idle-in-transaction|not queryable|terminated/)
   })
@@ -407,7 +407,7 @@ describe('a commit', () => {
     await vi.waitUntil(async () => (await world.store.work?.workers())?.[0] !== undefined)
     for (let n = 1; n <= 3; n++) {
       await world.stageAll((stage) => stage('job', n))
-      await vi.waitUntil(() => taken.length === n, { timeout: 20_000 })
+      await vi.waitUntil(() => taken.length === n, { timeout: 90_000 })
     }
     await worker.stop()
   })
@@ -425,15 +425,15 @@ describe('a commit', () => {
       )
       return rowCount === 1
     }
-    await vi.waitUntil(registered, { timeout: 20_000 })
+    await vi.waitUntil(registered, { timeout: 90_000 })
     await other.stageAll((stage) => stage('job', 1))
-    await vi.waitUntil(() => taken.length === 1, { timeout: 20_000 })
+    await vi.waitUntil(() => taken.length === 1, { timeout: 90_000 })
 
     await other.pool.query(`update reprise.waiters set until = now() - interval '1 second'`)
     clock.advance(60_000)
-    await vi.waitUntil(registered, { timeout: 20_000 })
+    await vi.waitUntil(registered, { timeout: 90_000 })
     await other.stageAll((stage) => stage('job', 2))
-    await vi.waitUntil(() => taken.length === 2, { timeout: 20_000 })
+    await vi.waitUntil(() => taken.length === 2, { timeout: 90_000 })
     await worker.stop()
   })
 })

@@ -103,7 +103,7 @@ describe('the outbox', () => {
     const [victims] = await Promise.all([Promise.all(killed), ...writers])
     await vi.waitUntil(
       async () => (await query(url, 'select from reprise.staged_jobs limit 1')).rowCount === 0,
-      { timeout: 60_000, interval: 50 },
+      { timeout: 90_000, interval: 50 },
     )
     for (const survivor of survivors) {
       survivor.send('stop')

@@ -1,0 +1,181 @@
+/**
+ * The phases of a request one after the other, with the gaps where a process was lost.
+ *
+ * @module
+ */
+
+import type { RequestDetail } from '../../src/admin/admin.ts'
+import type { HistoryEntry } from '../../src/engine/letters.ts'
+import { session } from '../session.ts'
+import { t } from '../strings.ts'
+import { Icon, type IconName } from './icon.tsx'
+import { span, Time } from './time.tsx'
+import { CopyButton, TableFrame } from './ui.tsx'
+
+/** A gap shorter than this is none, in milliseconds. */
+const GAP_MS = 1000
+
+/** How an entry ended, in a sign and in words. */
+function endingOf({ ending }: HistoryEntry): readonly [IconName, string] {
+  switch (ending) {
+    case null:
+      return ['ring', t.detail.open]
+    case 'threw':
+      return ['cross', t.detail.endings.threw]
+    case 'retry_later':
+      return ['quarter', t.detail.endings.retry_later]
+    default:
+      return ['check', t.detail.endings[ending]]
+  }
+}
+
+/** The gap before an entry: what was lost or waited for. */
+function gapBefore(entry: HistoryEntry, before: HistoryEntry | undefined): string | undefined {
+  if (before === undefined || entry.fence === before.fence) return undefined
+  const from = before.endedAt ?? before.beganAt
+  const ms = entry.beganAt - from
+  if (before.endedAt === null) return t.detail.lost(span(ms))
+  return ms >= GAP_MS ? t.detail.waited(span(ms)) : undefined
+}
+
+/** The phases. */
+export function Timeline({ request }: { request: RequestDetail }) {
+  const { history, recoveryPoint } = request
+  if (history.length === 0) return <p class="soft">{t.detail.noHistory}</p>
+  return (
+    <ol class="timeline">
+      {history.map((entry, index) => {
+        const [sign, words] = endingOf(entry)
+        const gap = gapBefore(entry, history[index - 1])
+        const isLast = index === history.length - 1
+        const isNow = isLast && request.finishedAt === null
+        return (
+          <>
+            {gap !== undefined && <li class="gap">{gap}</li>}
+            <li data-ending={entry.ending ?? 'open'} aria-current={isNow ? 'step' : undefined}>
+              <span class="sign">
+                <Icon name={sign} />
+              </span>
+              <span class="step">
+                <strong>{entry.point}</strong>
+                {entry.reached !== null && <> → {entry.reached}</>}
+              </span>
+              <span class="soft">
+                {words} · {t.detail.who[entry.actor]} · {t.detail.fence} {entry.fence} ·{' '}
+                <Time at={entry.beganAt} />
+                {entry.endedAt !== null && ` · ${span(entry.endedAt - entry.beganAt)}`}
+                {isNow && recoveryPoint !== null && <b> · {t.detail.nowAt}</b>}
+              </span>
+            </li>
+          </>
+        )
+      })}
+    </ol>
+  )
+}
+
+/** Who tried what, and how it went. */
+export function Attempts({ history }: { history: readonly HistoryEntry[] }) {
+  if (history.length === 0) return <p class="soft">{t.detail.noHistory}</p>
+  const heads = [t.detail.fence, t.detail.actor, t.detail.point, t.detail.outcome]
+  return (
+    <TableFrame label={t.detail.attempts}>
+      <table>
+        <caption class="off">{t.detail.attempts}</caption>
+        <thead>
+          <tr>
+            {[...heads, t.detail.began, t.detail.took, t.detail.error].map((head) => (
+              <th scope="col">{head}</th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {history.map((entry) => (
+            <tr>
+              <th scope="row">{entry.fence}</th>
+              <td data-label={heads[1]}>{t.detail.who[entry.actor]}</td>
+              <td data-label={heads[2]}>
+                {entry.point}
+                {entry.reached !== null && ` → ${entry.reached}`}
+              </td>
+              <td data-label={heads[3]}>{endingOf(entry)[1]}</td>
+              <td data-label={t.detail.began}>
+                <Time at={entry.beganAt} />
+              </td>
+              <td data-label={t.detail.took}>
+                {entry.endedAt === null ? t.time.none : span(entry.endedAt - entry.beganAt)}
+              </td>
+              <td data-label={t.detail.error}>
+                <ErrorText text={entry.error} />
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </TableFrame>
+  )
+}
+
+/** The first line of an error; the rest on demand. */
+export function ErrorText({ text }: { text: string | null }) {
+  if (text === null) return <>{t.time.none}</>
+  const [first = '', ...rest] = text.split('\n')
+  if (rest.length === 0) return <span class="problem">{first}</span>
+  return (
+    <details>
+      <summary class="problem">{first}</summary>
+      <pre>{text}</pre>
+    </details>
+  )
+}
+
+/** Calls to others, with the key that they were made under. */
+export function Calls({ history }: { history: readonly HistoryEntry[] }) {
+  const calls = history.filter(({ callKey }) => callKey !== null)
+  if (calls.length === 0) return <p class="soft">{t.detail.noCalls}</p>
+  const { callUrl } = session.get()
+  const heads = [t.detail.callKey, t.detail.point, t.detail.began, t.detail.outcome]
+  return (
+    <>
+      <p class="soft">{t.detail.callsHint}</p>
+      <TableFrame label={t.detail.calls}>
+        <table>
+          <caption class="off">{t.detail.calls}</caption>
+          <thead>
+            <tr>
+              {heads.map((head) => (
+                <th scope="col">{head}</th>
+              ))}
+            </tr>
+          </thead>
+          <tbody>
+            {calls.map((entry) => (
+              <tr>
+                <th scope="row">
+                  <code>{entry.callKey}</code>
+                  <CopyButton
+                    text={entry.callKey ?? ''}
+                    label={`${t.detail.copyKey} ${entry.callKey}`}
+                  />
+                  {callUrl !== null && (
+                    <a
+                      href={callUrl.replace('{callKey}', encodeURIComponent(entry.callKey ?? ''))}
+                      {...{ rel: 'noreferrer', target: '_blank' }}
+                    >
+                      {t.detail.lookUp}
+                    </a>
+                  )}
+                </th>
+                <td data-label={heads[1]}>{entry.point}</td>
+                <td data-label={heads[2]}>
+                  <Time at={entry.beganAt} />
+                </td>
+                <td data-label={heads[3]}>{endingOf(entry)[1]}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </TableFrame>
+    </>
+  )
+}
