@@ -96,7 +96,7 @@ function ofCli(error: CliError): Failure {
 
 function ofLibrary(error: RepriseError): Failure {
   const { code, detail, hint, docsUrl: docs, cause } = error
-  const isUsage = code === 'reprise-options-invalid'
+  const isUsage = code === 'reprise-options-invalid' || code === 'reprise-query-invalid'
   const isSchema = code === 'reprise-schema-missing'
   return {
     ...{ code, docs, isBug: false, reason: undefined },
