@@ -25,6 +25,11 @@ import { keptOf, openResponse, sealResponse } from './seal.ts'
 import type { Finish, Refusal, Replay, Store } from './store.ts'
 import type { Waiters } from './waiters.ts'
 
+/** How a request can end that ran nothing, because of another one. */
+const DUPLICATES: ReadonlySet<OutcomeType> = new Set([
+  ...(['replayed', 'in_progress', 'mismatch', 'unknown'] as const),
+])
+
 /** What an engine is made of. */
 export interface ContextParts<Tx> {
   readonly store: Store<Tx>
@@ -67,7 +72,10 @@ export class Context<Tx> {
     const { waitedMs = 0, ...trace } = job.trace
     const elapsedMs = this.clock.now() - job.startedAt
     const overheadMs = Math.max(0, elapsedMs - waitedMs - (trace.handlerMs ?? 0))
-    this.#tell(type, job, { ...trace, overheadMs, ...(error === undefined ? {} : { error }) })
+    const { origin, fingerprint } = job
+    const more = DUPLICATES.has(type) ? { duplicate: { ...origin, fingerprint } } : {}
+    const told = { ...trace, overheadMs, ...more }
+    this.#tell(type, job, error === undefined ? told : { ...told, error })
   }
 
   #tell(type: EventType, { identity, startedAt }: Job, more: Partial<RepriseEvent>): void {

@@ -6,6 +6,7 @@
  */
 
 import type { ClientErrorCode } from '../core/errors.ts'
+import type { Origin } from '../core/record.ts'
 
 /**
  * How a request ended: exactly one of these for each, also for those that share one run.
@@ -72,6 +73,14 @@ export interface RepriseEvent {
   readonly overheadMs?: number
   /** For outcomes: the recovery point that the run has got to, if it has any. */
   readonly point?: string | null
+  /** For duplicates that were answered without running anything: where they came from. */
+  readonly duplicate?: DuplicateFacts
+}
+
+/** What is told of a duplicate. */
+export interface DuplicateFacts extends Origin {
+  /** Digest of what it asks for. */
+  readonly fingerprint: string
 }
 
 /** A request that an adapter brought to no run. */

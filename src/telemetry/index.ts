@@ -12,6 +12,12 @@ export type { GaugeSource } from './gauges.ts'
 export type { Distribution } from './histogram.ts'
 export { type HitRate, type HitRateBand, hitRate } from './hit-rate.ts'
 export {
+  type DuplicatesKeeper,
+  type DuplicatesOptions,
+  keepDuplicates,
+  type NoteStore,
+} from './keep-duplicates.ts'
+export {
   keepStats,
   type StatsKeeper,
   type StatsOptions,

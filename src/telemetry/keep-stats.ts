@@ -18,6 +18,7 @@ export interface StatsStore {
   readonly name: string
   ready(): Promise<void>
   readonly work?: { readonly counts: CountStore }
+  readonly desk?: { readonly counts: CountStore }
 }
 
 /** Settings of {@link keepStats}. */
@@ -82,7 +83,7 @@ export interface StatsKeeper {
  */
 export function keepStats(store: StatsStore, options: StatsOptions = {}): StatsKeeper {
   const { clock = systemClock, random = systemRandom } = options
-  const counts = store.work?.counts
+  const counts = store.work?.counts ?? store.desk?.counts
   if (counts === undefined) {
     throw invalid(`the ${store.name} store keeps no counters: use PostgreSQL`)
   }

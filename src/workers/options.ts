@@ -101,6 +101,12 @@ export interface ReaperOptions {
    * @default 2592000000 (30 days)
    */
   readonly countsMs?: number
+  /**
+   * How long it is noted who answered which duplicate, in milliseconds.
+   *
+   * @default 604800000 (7 days)
+   */
+  readonly notesMs?: number
 }
 
 /** Settings of `createWorkers`. */
@@ -185,6 +191,7 @@ export function resolveWorkers<Tx>(
       batchMax: whole('reaper.batchMax', reaper.batchMax ?? 1000, 1),
       leaseMs: whole('reaper.leaseMs', reaper.leaseMs ?? 60_000, 100),
       countsMs: whole('reaper.countsMs', reaper.countsMs ?? 30 * DAY_MS, 0),
+      notesMs: whole('reaper.notesMs', reaper.notesMs ?? 7 * DAY_MS, 0),
     },
   }
 }

@@ -23,6 +23,8 @@ export interface ReaperParts<Tx> {
   readonly leaseMs: number
   /** How long the counters of an hour are kept, in milliseconds. */
   readonly countsMs: number
+  /** How long duplicates are noted, in milliseconds. */
+  readonly notesMs: number
 }
 
 /** Removes everything whose time has come. */
@@ -30,7 +32,10 @@ export async function reap<Tx>(parts: ReaperParts<Tx>): Promise<Ran> {
   const { store, batchMax } = parts
   let done = 0
   for (let swept = batchMax; swept === batchMax; done += swept) swept = await store.sweep(batchMax)
-  const { work } = store
+  const { work, desk } = store
+  for (let swept = batchMax; desk !== undefined && swept === batchMax; ) {
+    swept = await desk.sweepNotes(batchMax, parts.notesMs)
+  }
   if (work === undefined) return { done }
 
   let buried = 0

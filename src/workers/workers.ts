@@ -14,6 +14,7 @@ import { complete } from './completer.ts'
 import { enqueue } from './enqueuer.ts'
 import { resolveWorkers, type WorkerSettings, type WorkersOptions } from './options.ts'
 import { reap } from './reaper.ts'
+import { Rudder, watching } from './rudder.ts'
 import { Service, type ServiceParts } from './service.ts'
 
 /** Names of the workers. */
@@ -156,13 +157,16 @@ class WorkerSet<Tx> implements Workers {
 
   #service(worker: WorkerName, parts: Pick<ServiceParts, 'everyMs' | 'run' | 'watch'>): Worker {
     const { clock, random, store } = this.#context
+    const { desk } = store
+    const rudder = new Rudder(desk, worker)
     let beatAt = Number.NEGATIVE_INFINITY
     let unsaid = 0
     return new Service({
-      ...{ clock, random, everyMs: parts.everyMs, watch: parts.watch },
+      ...{ clock, random, everyMs: parts.everyMs },
+      watch: watching(parts.watch, desk && ((wake) => desk.watchSteering(worker, wake))),
       run: async () => {
         await store.ready()
-        return parts.run()
+        return (await rudder.isHalted()) ? { done: 0 } : parts.run()
       },
       onRun: async ({ done, buried, tookMs, error }) => {
         const event = { worker, done, tookMs, ...(buried > 0 ? { buried } : {}) }
@@ -173,7 +177,8 @@ class WorkerSet<Tx> implements Workers {
         const { node } = this.#settings
         const said = { done: unsaid, error: error === undefined ? null : messageOf(error) }
         unsaid = 0
-        await store.work?.beat({ worker, node, tookMs, ...said })
+        const { work = desk } = store
+        await work?.beat?.({ worker, node, tookMs, everyMs: parts.everyMs, ...said })
       },
     })
   }

@@ -131,7 +131,7 @@ async function bury({ work }: Store<unknown>): Promise<void> {
 }
 
 async function retake({ work }: Store<unknown>, operation: string): Promise<Claim> {
-  const request = { owner: 'completer', leaseMs: 60_000, retentionMs: 60_000 }
+  const request = { owner: 'completer', leaseMs: 3_600_000, retentionMs: 3_600_000 }
   const patience = { graceMs: 0, retryMs: 0, retryMsMax: 0 }
   const taken = await work?.phases.takeUnfinished(operation, request, patience)
   if (taken === undefined) throw new Error('Nothing was taken.')

@@ -61,7 +61,8 @@ export function paged<T>(
   { limit, after }: DeskQuery,
   placeOf: (item: T) => Place,
 ): DeskPage<T> {
-  const rest = after === null ? all : all.filter((item) => isBehind(placeOf(item), placeIn(after)))
+  const cursor = after === null ? null : placeIn(after)
+  const rest = cursor === null ? all : all.filter((item) => isBehind(placeOf(item), cursor))
   const items = rest.slice(0, limit)
   const last = items.at(-1)
   const isMore = last !== undefined && rest.length > limit

@@ -1,0 +1,84 @@
+/**
+ * How long each page of the admin API takes on a large database: fills a database of its own and prints
+ * the 95th percentile of each.
+ *
+ * ```sh
+ * DATABASE_URL=postgres://… npx tsx scripts/admin-pages.ts 5000000
+ * ```
+ *
+ * @module
+ */
+
+import pg from 'pg'
+import { createAdmin } from '../src/admin/index.ts'
+import { createReprise } from '../src/index.ts'
+import { postgresStore } from '../src/stores/postgres/index.ts'
+import { fillQueries } from './admin-fill.ts'
+
+const ROUNDS = 40
+const records = Number(process.argv[2] ?? 5_000_000)
+const server = process.env.DATABASE_URL ?? 'postgres://postgres@127.0.0.1:5432/postgres'
+const name = `admin_pages_${process.pid}`
+
+const aside = new pg.Pool({ connectionString: server, max: 1 })
+await aside.query(`create database ${name} template template0`)
+const url = new URL(server)
+url.pathname = `/${name}`
+const pool = new pg.Pool({ connectionString: url.href, max: 4 })
+try {
+  const store = postgresStore(pool)
+  await store.ready()
+  for (const text of fillQueries(records)) {
+    const startedAt = Date.now()
+    await pool.query(text)
+    console.info(`${Date.now() - startedAt} ms: ${text.trim().slice(0, 60).replaceAll('\n', ' ')}`)
+  }
+  await measure(createAdmin(createReprise({ store }), { freshMs: 0 }))
+} finally {
+  await pool.end()
+  await aside.query(`drop database ${name} with (force)`)
+  await aside.end()
+}
+
+async function measure(admin: ReturnType<typeof createAdmin>): Promise<void> {
+  const [one] = (await admin.list({}, { limit: 1 })).items
+  if (one === undefined) throw new Error('Nothing was filled in.')
+  const limit = { limit: 50 }
+  const pages: Readonly<Record<string, () => Promise<unknown>>> = {
+    overview: () => admin.overview({ windowMs: 86_400_000 }),
+    counts: () => admin.counts(),
+    requests: () => admin.list({}, limit),
+    'requests, finished': () => admin.list({ states: ['finished'] }, limit),
+    'requests, failed': () => admin.list({ states: ['failed'] }, limit),
+    'requests, running': () => admin.list({ states: ['running'] }, limit),
+    'requests, expired': () => admin.list({ states: ['expired'] }, limit),
+    stuck: () => admin.list({ states: ['stuck'] }, limit),
+    'needs a person': () => admin.list({ states: ['needs_person'] }, limit),
+    'by operation': () => admin.list({ operation: 'op-7' }, limit),
+    'by caller': () => admin.list({ caller: 'acct_7' }, limit),
+    'by a caller that is not there': () => admin.list({ caller: 'nobody' }, limit),
+    'by request id that is not there': () => admin.list({ requestId: 'none' }, limit),
+    'by prefix of key': () => admin.list({ key: 'abcd*' }, limit),
+    'by duplicates': () => admin.list({ duplicatesMin: 1000 }, limit),
+    'by age': () => admin.list({ olderThanMs: 36_000_000 }, limit),
+    'by key': () => admin.findByKey(one.key),
+    'one request': () => admin.find(one.id),
+    letters: () => admin.letters({ ...limit, isSettled: false }),
+    conflicts: () => admin.duplicates({ ...limit, results: ['mismatch', 'in_progress'] }),
+    jobs: () => admin.jobs(limit),
+    'jobs set aside': () => admin.jobs({ ...limit, state: 'set_aside' }),
+    workers: () => admin.workers(),
+    audit: () => admin.audit(limit),
+  }
+  for (const [page, ask] of Object.entries(pages)) {
+    const times: number[] = []
+    for (let round = 0; round < ROUNDS; round++) {
+      const startedAt = performance.now()
+      await ask()
+      times.push(performance.now() - startedAt)
+    }
+    times.sort((a, b) => a - b)
+    const at = (part: number) => (times[Math.floor(part * ROUNDS)] ?? 0).toFixed(0)
+    console.info(`${page.padEnd(34)} median ${at(0.5).padStart(5)} ms  p95 ${at(0.95).padStart(5)} ms`)
+  }
+}
