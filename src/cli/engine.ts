@@ -49,7 +49,10 @@ export async function openEngine(context: Opening): Promise<Engine> {
   }
   const database = await openDatabase(context)
   const { client, schema, label } = database
-  const store = new PostgresStore(client, resolveOptions({ schema, migrate: false, prepare: false }))
+  const store = new PostgresStore(
+    client,
+    resolveOptions({ schema, migrate: false, prepare: false }),
+  )
   const made = createReprise({ store, replayCache: false })
   const close = async () => {
     await made.close()

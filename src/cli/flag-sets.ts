@@ -86,6 +86,16 @@ export const SERVER_FLAGS: readonly Flag[] = [
   },
 ]
 
+/** Who may see a dashboard, and what they may do. */
+export const DASHBOARD_FLAGS: readonly Flag[] = [
+  {
+    ...{ name: 'token', type: 'text', value: '<password>', isSecret: true },
+    ...{ summary: 'Ask for this password, 8 characters or more', env: ['REPRISE_TOKEN'] },
+  },
+  { name: 'read-only', type: 'switch', summary: 'Nobody can change anything' },
+  { name: 'open', type: 'switch', summary: 'Open it in the browser' },
+]
+
 /** The flag for a port. */
 export function portFlag(port: number): Flag {
   return {

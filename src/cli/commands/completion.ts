@@ -21,7 +21,11 @@ export function completionOf(commands: () => readonly Command[]): Command {
     ],
     async run({ args }) {
       const shell = SHELLS.find((one) => one === args[0])
-      if (shell === undefined) throw usage(`There are no completions for "${args[0] ?? ''}".`, `One of: ${SHELLS.join(', ')}`)
+      if (shell === undefined)
+        throw usage(
+          `There are no completions for "${args[0] ?? ''}".`,
+          `One of: ${SHELLS.join(', ')}`,
+        )
       const shown = commands().filter(({ isHidden }) => isHidden !== true)
       const script = shell === 'fish' ? fish(shown) : bash(shown, shell === 'zsh')
       return { document: { shell, script }, text: script }
@@ -47,7 +51,9 @@ function bash(commands: readonly Command[], isZsh: boolean): string {
     '  local word="${COMP_WORDS[COMP_CWORD]}" one="${COMP_WORDS[1]}" two="${COMP_WORDS[2]}"',
     `  local words='' flags=''`,
     `  if [ "$COMP_CWORD" -eq 1 ]; then words='${firsts.join(' ')} help'`,
-    ...(verbs.length === 0 ? [] : ['  elif [ "$COMP_CWORD" -eq 2 ]; then', '    case "$one" in', ...verbs, '    esac']),
+    ...(verbs.length === 0
+      ? []
+      : ['  elif [ "$COMP_CWORD" -eq 2 ]; then', '    case "$one" in', ...verbs, '    esac']),
     ...['  fi', '  case "$one" in', ...flags.filter((line) => !/^ {4}'\S+ /.test(line)), '  esac'],
     ...['  case "$one $two" in', ...flags.filter((line) => /^ {4}'\S+ /.test(line)), '  esac'],
     '  case "$word" in -*) words="$flags" ;; esac',
@@ -62,7 +68,8 @@ function fish(commands: readonly Command[]): string {
       const [first = '', second] = command.name.split(' ')
       const start = 'complete -c reprise -f'
       const told = `-d '${command.summary.replaceAll("'", '’')}'`
-      const seen = second === undefined ? first : `${first}; and __fish_seen_subcommand_from ${second}`
+      const seen =
+        second === undefined ? first : `${first}; and __fish_seen_subcommand_from ${second}`
       const word =
         second === undefined
           ? `${start} -n __fish_use_subcommand -a ${first} ${told}`

@@ -50,8 +50,9 @@ export const demo: Command = {
     const seed = flags.whole('seed') ?? 7
     if (rounds < 1 || rounds > ROUNDS_MAX) throw usage(`--rounds: from 1 to ${ROUNDS_MAX}.`)
     const ledger = new Ledger()
+    const store = memoryStore()
     const supervisor = new Supervisor({
-      ...{ io, ledger, store: memoryStore(), port: 0, host: '127.0.0.1', leaseMs: LEASE_MS },
+      ...{ io, ledger, store: () => store, port: 0, host: '127.0.0.1', leaseMs: LEASE_MS },
       onDown: (how) => {
         if (!flags.isOn('headless')) out.note(`        the server is gone (${how}); it comes back`)
       },

@@ -22,7 +22,13 @@ export const keysTail: Command = {
   ],
   flags: [
     ...FILTER_FLAGS.filter(({ name }) => ['state', 'route', 'client', 'key'].includes(name)),
-    { name: 'since', type: 'duration', value: '<time>', default: '0s', summary: 'Begin this far back' },
+    {
+      name: 'since',
+      type: 'duration',
+      value: '<time>',
+      default: '0s',
+      summary: 'Begin this far back',
+    },
     { name: 'for', type: 'duration', value: '<time>', summary: 'End after this time; else Ctrl-C' },
     {
       ...{ name: 'every', type: 'duration', value: '<time>', default: '1s' },
@@ -53,7 +59,10 @@ export const keysTail: Command = {
     }),
 }
 
-function lineOf({ at, decision, operation, key, caller, status, id }: Decision, { out }: Context): string {
+function lineOf(
+  { at, decision, operation, key, caller, status, id }: Decision,
+  { out }: Context,
+): string {
   const word = out.paint(decision === 'mismatch' ? 'yellow' : 'cyan', decision.padEnd(12))
   const what = [operation, key ?? id, caller ?? '', status === null ? '' : String(status)]
   return `${instant(at)}  ${word}  ${what.map(printable).join('  ').trimEnd()}`

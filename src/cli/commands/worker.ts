@@ -4,7 +4,13 @@
  * @module
  */
 
-import { createWorkers, type Worker, type WorkerEvent, type WorkerName, type Workers } from '../../workers/workers.ts'
+import {
+  createWorkers,
+  type Worker,
+  type WorkerEvent,
+  type WorkerName,
+  type Workers,
+} from '../../workers/workers.ts'
 import type { Command, Context, Result } from '../command.ts'
 import { type Engine, openEngine } from '../engine.ts'
 import { CliError, EXIT, usage } from '../errors.ts'
@@ -51,11 +57,16 @@ function namesOf(only: string | undefined): readonly WorkerName[] {
   if (only === undefined) return NAMES
   const wanted = only.split(',').map((name) => name.trim())
   const unknown = wanted.find((name) => !NAMES.some((one) => one === name))
-  if (unknown !== undefined) throw usage(`--only: there is no worker "${unknown}".`, `One of: ${NAMES.join(', ')}`)
+  if (unknown !== undefined)
+    throw usage(`--only: there is no worker "${unknown}".`, `One of: ${NAMES.join(', ')}`)
   return NAMES.filter((name) => wanted.includes(name))
 }
 
-async function work(context: Context, engine: Engine, names: readonly WorkerName[]): Promise<Result> {
+async function work(
+  context: Context,
+  engine: Engine,
+  names: readonly WorkerName[],
+): Promise<Result> {
   const { io, out, flags } = context
   const done: Record<WorkerName, number> = { enqueuer: 0, completer: 0, reaper: 0 }
   const { operations, sink } = engine
@@ -79,39 +90,60 @@ async function work(context: Context, engine: Engine, names: readonly WorkerName
   return { document: { done }, text: `Stopped. ${summary(done)}` }
 }
 
-function chosen(workers: Workers, names: readonly WorkerName[], isAsked: boolean): ReadonlyMap<WorkerName, Worker> {
+function chosen(
+  workers: Workers,
+  names: readonly WorkerName[],
+  isAsked: boolean,
+): ReadonlyMap<WorkerName, Worker> {
   const running = new Map<WorkerName, Worker>()
   for (const name of names) {
     const one = workers[name]
     if (one !== undefined) running.set(name, one)
-    else if (isAsked) throw new CliError('REPRISE_E_CONFIG', `The ${name} can not run: ${why(name)}.`, { hint: 'See docs/cli.md, worker.' })
+    else if (isAsked)
+      throw new CliError('REPRISE_E_CONFIG', `The ${name} can not run: ${why(name)}.`, {
+        hint: 'See docs/cli.md, worker.',
+      })
   }
   return running
 }
 
 function why(name: WorkerName): string {
-  return name === 'enqueuer' ? 'the configuration exports no sink' : 'the store keeps no work for it'
+  return name === 'enqueuer'
+    ? 'the configuration exports no sink'
+    : 'the store keeps no work for it'
 }
 
-async function runOnce({ out }: Context, running: ReadonlyMap<WorkerName, Worker>): Promise<Result> {
+async function runOnce(
+  { out }: Context,
+  running: ReadonlyMap<WorkerName, Worker>,
+): Promise<Result> {
   const runs: { worker: WorkerName; done: number; error: string | null }[] = []
   for (const [name, one] of running) {
     try {
       const done = await one.runOnce()
       runs.push({ worker: name, done, error: null })
     } catch (error) {
-      runs.push({ worker: name, done: 0, error: error instanceof Error ? error.message : String(error) })
+      runs.push({
+        worker: name,
+        done: 0,
+        error: error instanceof Error ? error.message : String(error),
+      })
     }
   }
   const isFailed = runs.some(({ error }) => error !== null)
   const lines = runs.map(({ worker: name, done, error }) =>
-    error === null ? `ok    ${name}: ${plural(done, 'thing')} done` : `${out.paint('red', 'FAIL')}  ${name}: ${error}`,
+    error === null
+      ? `ok    ${name}: ${plural(done, 'thing')} done`
+      : `${out.paint('red', 'FAIL')}  ${name}: ${error}`,
   )
   return { exit: isFailed ? EXIT.failed : EXIT.ok, document: { runs }, text: lines.join('\n') }
 }
 
 /** Waits for the runs at hand, as long as `--grace` says. */
-async function stopped({ io, out, flags }: Context, running: ReadonlyMap<WorkerName, Worker>): Promise<void> {
+async function stopped(
+  { io, out, flags }: Context,
+  running: ReadonlyMap<WorkerName, Worker>,
+): Promise<void> {
   const graceMs = flags.ms('grace') ?? 10_000
   out.note(`${String(io.interrupted.reason)}: waits for the runs at hand.`)
   let cancel = () => {}
@@ -122,19 +154,26 @@ async function stopped({ io, out, flags }: Context, running: ReadonlyMap<WorkerN
   const ended = await Promise.race([all, late])
   cancel()
   if (ended !== 'late') return
-  throw new CliError('REPRISE_E_FAILED', `A run was not over within --grace ${flags.text('grace') ?? ''}.`, {
-    reason: 'What it worked on is left to its lease and taken up by another node.',
-    hint: 'Raise --grace.',
-  })
+  throw new CliError(
+    'REPRISE_E_FAILED',
+    `A run was not over within --grace ${flags.text('grace') ?? ''}.`,
+    {
+      reason: 'What it worked on is left to its lease and taken up by another node.',
+      hint: 'Raise --grace.',
+    },
+  )
 }
 
 function lineOf({ worker: name, done, buried = 0, tookMs, record, error }: WorkerEvent): string {
-  const failed = error === undefined ? '' : `  error: ${error instanceof Error ? error.message : 'unknown'}`
+  const failed =
+    error === undefined ? '' : `  error: ${error instanceof Error ? error.message : 'unknown'}`
   if (record !== undefined) return `${name}  ${record.operation}  ${record.ending}${failed}`
   const dead = buried > 0 ? `, ${buried} put before a person` : ''
   return `${name}  ${plural(done, 'thing')} done in ${Math.round(tookMs)} ms${dead}${failed}`
 }
 
 function summary(done: Readonly<Record<WorkerName, number>>): string {
-  return Object.entries(done).map(([name, count]) => `${name} ${count}`).join(', ')
+  return Object.entries(done)
+    .map(([name, count]) => `${name} ${count}`)
+    .join(', ')
 }

@@ -37,6 +37,8 @@ export async function serveApi(parts: ApiParts): Promise<number> {
   const { store, leaseMs, call, io } = parts
   const reprise = createReprise({
     ...{ store, leaseMs, replayCache: false },
+    // Counted and noted where they outlive this process; what was thrown stays here.
+    onEvent: ({ error: _, ...event }) => void call('event', [event]).catch(() => {}),
     // After a crash the ledger says whether the charge was made.
     afterCrash: async (request) => {
       // As the ledger gives it.

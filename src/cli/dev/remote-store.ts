@@ -25,13 +25,17 @@ export function remoteStore(call: Call): Store {
 
 /** What answers for a store at this end. */
 export function storeVerbs(
-  store: Store,
+  store: () => Store<unknown>,
 ): Readonly<Record<string, (...values: never[]) => unknown>> {
   return Object.fromEntries(
     VERBS.map((verb) => {
-      // Values come from the same port at the other end.
-      const own = store[verb].bind(store) as (...values: never[]) => unknown
-      return [`store.${verb}`, own]
+      const answer = (...values: never[]): unknown => {
+        const target = store()
+        // Values come from the same port at the other end.
+        const own = target[verb].bind(target) as (...given: never[]) => unknown
+        return own(...values)
+      }
+      return [`store.${verb}`, answer]
     }),
   )
 }

@@ -5,6 +5,7 @@
  */
 
 import { type ChildProcess, fork } from 'node:child_process'
+import type { RepriseEvent } from '../../engine/events.ts'
 import type { Store } from '../../engine/store.ts'
 import type { Io } from '../io.ts'
 import type { ApiOptions } from './api.ts'
@@ -16,8 +17,10 @@ import { storeVerbs } from './remote-store.ts'
 export interface SupervisorParts extends ApiOptions {
   readonly io: Io
   readonly ledger: Ledger
-  /** Where records live: here, for an API that is given none of its own. */
-  readonly store: Store
+  /** Where records live; asked for with each call, because it may come up later. */
+  readonly store: () => Store<unknown>
+  /** Told of what the engine of the API tells. */
+  readonly onEvent?: (event: RepriseEvent) => void
   /** Told when the API is up, with its port, and when it is gone. */
   readonly onUp?: (port: number) => void
   readonly onDown?: (how: string) => void
@@ -75,7 +78,7 @@ export class Supervisor {
   }
 
   #spawn(): void {
-    const { io, host, leaseMs, ledger, store } = this.#parts
+    const { io, host, leaseMs, ledger } = this.#parts
     const options: ApiOptions = { port: this.#port, host, leaseMs }
     this.starts += 1
     const child = fork(io.program, ['dev-api'], {
@@ -84,7 +87,9 @@ export class Supervisor {
     })
     this.#child = child
     answerCalls(child, {
-      ...{ ...ledger.verbs, ...storeVerbs(store) },
+      ...ledger.verbs,
+      ...storeVerbs(this.#parts.store),
+      event: (event: RepriseEvent) => this.#parts.onEvent?.(event),
       up: (port: number) => this.#cameUp(port),
       failed: (message: string) => {
         this.#fault = new Error(message)

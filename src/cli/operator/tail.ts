@@ -81,10 +81,16 @@ export class Tail {
     const isTaken = !isNew && request.attempts > before.attempts
     const isEnd = ENDS.has(request.state) && (isNew || before.state !== request.state)
     return [
-      ...(isNew && request.createdAt >= this.#since ? [decisionOf(request, 'miss', request.createdAt)] : []),
-      ...(isTaken || (isNew && request.attempts > 1) ? [decisionOf(request, 'resume', request.activeAt)] : []),
+      ...(isNew && request.createdAt >= this.#since
+        ? [decisionOf(request, 'miss', request.createdAt)]
+        : []),
+      ...(isTaken || (isNew && request.attempts > 1)
+        ? [decisionOf(request, 'resume', request.activeAt)]
+        : []),
       // The states that are ends are named as the decisions are.
-      ...(isEnd ? [decisionOf(request, request.state as Decision['decision'], request.activeAt)] : []),
+      ...(isEnd
+        ? [decisionOf(request, request.state as Decision['decision'], request.activeAt)]
+        : []),
     ]
   }
 
@@ -114,7 +120,10 @@ export class Tail {
   }
 }
 
-function matches(request: RequestSummary, { states, operation, caller, key }: RequestFilter): boolean {
+function matches(
+  request: RequestSummary,
+  { states, operation, caller, key }: RequestFilter,
+): boolean {
   const isKey = key?.endsWith('*') === true
   return (
     (states === undefined || states.includes(request.state)) &&
@@ -127,5 +136,14 @@ function matches(request: RequestSummary, { states, operation, caller, key }: Re
 function decisionOf(request: RequestSummary, decision: Decision['decision'], at: number): Decision {
   const { id, operation, key, caller, status } = request
   const isEnd = decision === 'finished' || decision === 'failed' || decision === 'hit'
-  return { at, decision, id, operation, key, caller, status: isEnd ? status : null, requestId: null }
+  return {
+    at,
+    decision,
+    id,
+    operation,
+    key,
+    caller,
+    status: isEnd ? status : null,
+    requestId: null,
+  }
 }
