@@ -23,7 +23,16 @@ export function versionOfPackage(): string {
 }
 
 /** Versions of what the command runs on. */
-export function environmentOf({ stdout, env }: Pick<Io, 'stdout' | 'env'>) {
+export interface Environment {
+  readonly reprise: string
+  readonly node: string
+  readonly platform: string
+  readonly isTerminal: boolean
+  readonly isCi: boolean
+}
+
+/** Looks at what the command runs on. */
+export function environmentOf({ stdout, env }: Pick<Io, 'stdout' | 'env'>): Environment {
   return {
     reprise: versionOfPackage(),
     node: process.versions.node,

@@ -32,8 +32,31 @@ export const EXIT_MEANINGS: Readonly<Record<ExitCode, string>> = {
   130: 'interrupted',
 }
 
+/** A code of the table. */
+export type CliErrorCode =
+  | 'REPRISE_E_USAGE'
+  | 'REPRISE_E_CONFIG'
+  | 'REPRISE_E_DATABASE'
+  | 'REPRISE_E_DRIVER'
+  | 'REPRISE_E_FAILED'
+  | 'REPRISE_E_SCHEMA'
+  | 'REPRISE_E_PORT'
+  | 'REPRISE_E_NOT_FOUND'
+  | 'REPRISE_E_UNREACHABLE'
+  | 'REPRISE_E_CONFIRM'
+  | 'REPRISE_E_REFUSED'
+  | 'REPRISE_E_INTERRUPTED'
+  | 'REPRISE_E_BUG'
+
+/** One row of the table. */
+export interface CliErrorEntry {
+  readonly exit: ExitCode
+  /** The same for every occurrence. */
+  readonly title: string
+}
+
 /** What the CLI itself reports; errors of the library keep their own codes. */
-export const CLI_ERRORS = {
+export const CLI_ERRORS: Readonly<Record<CliErrorCode, CliErrorEntry>> = {
   REPRISE_E_USAGE: { exit: EXIT.usage, title: 'The command line is wrong' },
   REPRISE_E_CONFIG: { exit: EXIT.usage, title: 'The configuration can not be used' },
   REPRISE_E_DATABASE: { exit: EXIT.usage, title: 'No database is configured' },
@@ -47,10 +70,7 @@ export const CLI_ERRORS = {
   REPRISE_E_REFUSED: { exit: EXIT.refused, title: 'The state of things forbids it' },
   REPRISE_E_INTERRUPTED: { exit: EXIT.interrupted, title: 'Interrupted' },
   REPRISE_E_BUG: { exit: EXIT.failed, title: 'This is a bug of reprise' },
-} as const satisfies Record<string, { readonly exit: ExitCode; readonly title: string }>
-
-/** A code of the table. */
-export type CliErrorCode = keyof typeof CLI_ERRORS
+}
 
 /** Where the page of the CLI is published. */
 const DOCS_URL = 'https://reprise.dev/cli'

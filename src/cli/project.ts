@@ -12,7 +12,7 @@ import { pathToFileURL } from 'node:url'
 import { CliError } from './errors.ts'
 
 /** Names of the configuration, the first that exists counts. */
-export const CONFIG_NAMES = ['ts', 'mts', 'js', 'mjs', 'cjs', 'json'].map(
+export const CONFIG_NAMES: readonly string[] = ['ts', 'mts', 'js', 'mjs', 'cjs', 'json'].map(
   (extension) => `reprise.config.${extension}`,
 )
 
@@ -58,7 +58,10 @@ async function readConfig(cwd: string, path: string): Promise<Readonly<Record<st
   if (path.endsWith('.json')) return members(JSON.parse(readFileSync(path, 'utf8')), path)
   const loaded = members(await loadModule(cwd, path), path)
   const { default: whole, ...named } = loaded
-  return whole === undefined ? named : { ...named, ...members(whole, path) }
+  if (whole === undefined) return named
+  // What was made CommonJS on the way has its default export one level further down.
+  const { default: inner, ...own } = members(whole, path)
+  return { ...named, ...own, ...(inner === undefined ? {} : members(inner, path)) }
 }
 
 /** Loads JavaScript, and TypeScript where Node or the project's own tsx can. */
@@ -77,8 +80,10 @@ async function loadModule(cwd: string, path: string): Promise<unknown> {
       },
     )
   }
+  // Found as `require` finds it, where it can not import; the module that can lies beside it.
+  const module = pathToFileURL(tsx.replace(/\.cjs$/, '.mjs')).href
   // The interface of tsx: the same as `import`, with the file that it is relative to.
-  const { tsImport } = (await import(pathToFileURL(tsx).href)) as {
+  const { tsImport } = (await import(module)) as {
     tsImport(specifier: string, parent: string): Promise<unknown>
   }
   return tsImport(url, import.meta.url)

@@ -174,11 +174,11 @@ export function alterColumn(
 
 /** Statements that make room for a definition, or put it in place. */
 export const REPAIRS = {
-  dropIndex: (name: string) => `drop index §.${quoted(name)}`,
-  dropTrigger: (name: string, table: string) =>
+  dropIndex: (name: string): string => `drop index §.${quoted(name)}`,
+  dropTrigger: (name: string, table: string): string =>
     `drop trigger ${quoted(name)} on §.${quoted(table)}`,
-  dropConstraint: (name: string, table: string) =>
+  dropConstraint: (name: string, table: string): string =>
     `alter table §.${quoted(table)} drop constraint ${quoted(name)}`,
-  addConstraint: (name: string, table: string, definition: string) =>
+  addConstraint: (name: string, table: string, definition: string): string =>
     `alter table §.${quoted(table)} add constraint ${quoted(name)} ${definition}`,
 } as const

@@ -21,7 +21,7 @@ export const keysTail: Command = {
     'miss: a first request; hit: a replay; conflict: still in progress; mismatch: another body; resume: taken up again; finished, failed, needs_person: how it ended. Replays and conflicts are seen where the app notes them, see docs/cli.md. With --json each line is one document.',
   ],
   flags: [
-    ...FILTER_FLAGS.filter(({ name }) => ['state', 'route', 'client', 'key'].includes(name)),
+    ...FILTER_FLAGS,
     {
       name: 'since',
       type: 'duration',

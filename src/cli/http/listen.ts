@@ -6,10 +6,12 @@
 
 import { createServer, type RequestListener, type Server } from 'node:http'
 import type { Context } from '../command.ts'
-import { CliError } from '../errors.ts'
+import { CliError, usage } from '../errors.ts'
 
 /** How many ports are tried, one after the other. */
 const PORTS_MAX = 20
+
+const PORT_MAX = 65_535
 
 /** A server that listens. */
 export interface Listening {
@@ -20,7 +22,8 @@ export interface Listening {
 }
 
 /**
- * The port that `--port` says, or the first free one from its default on.
+ * The port that `--port` says, or the first free one from its default on; with `offset`, the first free
+ * one so far behind it.
  *
  * @throws CliError `REPRISE_E_PORT` when the port that was asked for is in use
  */
@@ -30,9 +33,12 @@ export async function listen(
   offset: number = 0,
 ): Promise<Listening> {
   const { source } = flags.sourced('port')
-  const wanted = (flags.whole('port') ?? 0) + offset
+  const given = flags.whole('port') ?? 0
+  if (given > PORT_MAX) throw usage(`--port: from 0 to ${PORT_MAX}.`)
+  // Any is any, and what stands beside the one that was asked for is nobody's wish.
+  const wanted = given === 0 ? 0 : given + offset
   const host = flags.text('host') ?? '127.0.0.1'
-  const isAsked = source !== 'default'
+  const isAsked = source !== 'default' && offset === 0
   for (let port = wanted; port < wanted + PORTS_MAX; port++) {
     const server = createServer(listener)
     try {

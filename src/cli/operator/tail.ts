@@ -120,16 +120,17 @@ export class Tail {
   }
 }
 
-function matches(
-  request: RequestSummary,
-  { states, operation, caller, key }: RequestFilter,
-): boolean {
-  const isKey = key?.endsWith('*') === true
+function matches(request: RequestSummary, filter: RequestFilter): boolean {
+  const { states, operation, caller, key, status, recoveryPoint } = filter
+  const isKey =
+    key?.endsWith('*') === true ? request.key.startsWith(key.slice(0, -1)) : request.key === key
   return (
     (states === undefined || states.includes(request.state)) &&
     (operation === undefined || operation === request.operation) &&
     (caller === undefined || caller === request.caller) &&
-    (key === undefined || (isKey ? request.key.startsWith(key.slice(0, -1)) : request.key === key))
+    (status === undefined || status === request.status) &&
+    (recoveryPoint === undefined || recoveryPoint === request.recoveryPoint) &&
+    (key === undefined || isKey)
   )
 }
 
