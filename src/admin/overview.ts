@@ -82,7 +82,7 @@ interface Facts {
 }
 
 /** What needs a look, worst first. */
-export function concernsOf({ totals, states, workers, hasWorkers }: Facts): readonly Concern[] {
+function concernsOf({ totals, states, workers, hasWorkers }: Facts): readonly Concern[] {
   const silent = workers.filter(({ isSilent, nodes, backlog }) => {
     return hasWorkers && isSilent && (nodes.length > 0 || backlog > 0)
   })

@@ -26,7 +26,7 @@ import { pack } from '../../record.ts'
 export type Driver = 'created' | 'open' | 'oldest' | 'failed' | 'letters' | 'expired' | 'key' | 'id'
 
 /** How many records a page looks at. */
-export const SCANNED_MAX = 10_000
+const SCANNED_MAX = 10_000
 
 /** Where to go on. */
 export interface Position {
