@@ -39,6 +39,6 @@ export function instant(ms: number | null): string {
 }
 
 /** How long ago, by the clock that is given. */
-export function ago(ms: number, now: number): string {
+function ago(ms: number, now: number): string {
   return `${duration(Math.max(0, now - ms))} ago`
 }
