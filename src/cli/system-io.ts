@@ -7,7 +7,7 @@
 import { spawn } from 'node:child_process'
 import { createInterface, emitKeypressEvents } from 'node:readline'
 import { text } from 'node:stream/consumers'
-import type { ReadStream } from 'node:tty'
+import { isatty, type ReadStream } from 'node:tty'
 import { systemClock, systemRandom } from '../engine/clock.ts'
 import type { Io, TextIn, TextOut } from './io.ts'
 
@@ -47,7 +47,7 @@ function outOf(stream: NodeJS.WriteStream): TextOut {
   })
   return {
     write: (words) => void stream.write(words),
-    isTTY: Boolean(stream.isTTY),
+    isTTY: isatty(stream.fd),
     get columns() {
       return stream.columns ?? 80
     },
@@ -56,7 +56,7 @@ function outOf(stream: NodeJS.WriteStream): TextOut {
 
 function inOf(stream: ReadStream): TextIn {
   return {
-    isTTY: Boolean(stream.isTTY),
+    isTTY: isatty(stream.fd),
     all: () => text(stream),
     ask(question) {
       // Questions are for people: they go where the notes go, and not into what is piped on.
