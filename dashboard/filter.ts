@@ -91,7 +91,7 @@ function filterOf(chips: readonly Chip[]): Pick<Parsed, 'filter' | 'problem'> {
     if (field === 'method') method = value.toUpperCase()
   }
   if (method !== '') {
-    const { operation } = filter
+    const operation = chips.find(({ field }) => field === 'route')?.value
     if (operation === undefined) return { filter: {}, problem: `${t.filter.methodAlone}.` }
     filter['operation'] = `${method} ${operation}`
   }

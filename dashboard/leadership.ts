@@ -47,7 +47,9 @@ export class Leadership {
   }
 
   tell(told: Told): void {
-    if (this.#isLeading) this.#say({ kind: 'told', from: this.#id, told })
+    if (!this.#isLeading) return
+    this.#last = told
+    this.#say({ kind: 'told', from: this.#id, told })
   }
 
   end(): void {
@@ -59,6 +61,7 @@ export class Leadership {
   }
 
   #hasEnded = false
+  #last: Told | undefined
 
   #say(message: Message): void {
     this.#channel?.postMessage(message)
@@ -79,7 +82,10 @@ export class Leadership {
   #hear(message: Message): void {
     if (this.#hasEnded || message.from === this.#id) return
     if (message.kind === 'claim') {
-      if (this.#isLeading) this.#say({ kind: 'lead', from: this.#id })
+      if (!this.#isLeading) return
+      this.#say({ kind: 'lead', from: this.#id })
+      // Whoever comes later learns what was heard last.
+      if (this.#last !== undefined) this.tell(this.#last)
       return
     }
     if (message.kind === 'bye') {

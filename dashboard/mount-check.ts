@@ -5,8 +5,6 @@
  * @module
  */
 
-export {}
-
 const WAIT_MS = 4000
 
 function tell(): void {

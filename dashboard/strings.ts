@@ -4,7 +4,7 @@
  * @module
  */
 
-import type { RequestState } from '../src/admin/admin.ts'
+import { COUNT_MAX, type RequestState } from '../src/admin/admin.ts'
 import type { IconName } from './parts/icon.tsx'
 
 const integers = new Intl.NumberFormat('en-GB', { useGrouping: true })
@@ -15,9 +15,9 @@ export function count(value: number): string {
   return integers.format(value).replaceAll(',', '\u202f')
 }
 
-/** A count that stops at ten thousand. */
+/** A count that stops somewhere. */
 export function capped(value: number): string {
-  return value >= 10_000 ? `${count(10_000)}+` : count(value)
+  return value >= COUNT_MAX ? `${count(COUNT_MAX)}+` : count(value)
 }
 
 export function percent(rate: number): string {
@@ -263,8 +263,7 @@ export const t = {
     bulk: (action: string, total: string) => `${action}: ${total} requests`,
     bulkConfirm: (total: string) => `To confirm, type ${total}`,
     bulkHint: 'Which requests these are is settled now; what arrives later is not touched.',
-    bulkDangerous:
-      'Requests for which this can lead to a second effect are left out: they need to be confirmed one by one.',
+    bulkDangerous: 'This can lead to a second effect for each of them.',
     progress: (done: number, total: number) => `${count(done)} of ${count(total)}`,
     ...{ batchOver: 'Over', batchRuns: 'At work', batchCancelled: 'Cancelled', stop: 'Stop' },
     ...{ close: 'Close', results: 'Results' },

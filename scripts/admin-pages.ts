@@ -79,6 +79,8 @@ async function measure(admin: ReturnType<typeof createAdmin>): Promise<void> {
     }
     times.sort((a, b) => a - b)
     const at = (part: number) => (times[Math.floor(part * ROUNDS)] ?? 0).toFixed(0)
-    console.info(`${page.padEnd(34)} median ${at(0.5).padStart(5)} ms  p95 ${at(0.95).padStart(5)} ms`)
+    console.info(
+      `${page.padEnd(34)} median ${at(0.5).padStart(5)} ms  p95 ${at(0.95).padStart(5)} ms`,
+    )
   }
 }

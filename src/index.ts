@@ -6,14 +6,11 @@
 
 export {
   type ClientErrorCode,
-  DOCS_URL,
-  docsUrlOf,
   ERRORS,
   type ErrorCode,
   type ErrorEntry,
-  isRepriseError,
-  RepriseError,
-} from './core/errors.ts'
+} from './core/error-table.ts'
+export { DOCS_URL, docsUrlOf, isRepriseError, RepriseError } from './core/errors.ts'
 export {
   type BodyDigest,
   type BodyDigester,
@@ -65,7 +62,11 @@ export type {
 } from './engine/events.ts'
 export type { RunRequest } from './engine/job.ts'
 export { type KeyAge, type KeyAgeOptions, keyAge } from './engine/key-age.ts'
-export type { ReplayCacheOptions } from './engine/replay-cache.ts'
+export {
+  type ReplayCacheOptions,
+  type ReplayCaching,
+  replayCaching,
+} from './engine/replay-cache.ts'
 export {
   createReprise,
   type LeaseReprise,
@@ -78,7 +79,7 @@ export type { Handler, Run } from './engine/run.ts'
 export type { OpenedResponse } from './engine/seal.ts'
 export type { Stage, StageOptions } from './engine/stage.ts'
 export type { Store } from './engine/store.ts'
-export { transact } from './engine/transact.ts'
+export { checkTransactionRoute, transact } from './engine/transact.ts'
 export type {
   TransactionHandler,
   TransactionOptions,

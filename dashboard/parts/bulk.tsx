@@ -77,7 +77,9 @@ function BulkDialog({
     event.preventDefault()
     if (typed.replace(/\D/g, '') !== expected) return setProblem(t.actions.bulkConfirm(number))
     try {
-      setBatch(await order<Batch>('batches', { action, reason, ...on }, key.current))
+      setBatch(
+        await order<Batch>('batches', { action, reason, confirm: expected, ...on }, key.current),
+      )
     } catch (error) {
       setProblem(error instanceof ApiError ? error.message : String(error))
     }

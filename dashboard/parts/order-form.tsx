@@ -10,7 +10,7 @@ import { ApiError, type Ended, newKey, order } from '../api.ts'
 import { t } from '../strings.ts'
 
 /** How an order went, for a person. */
-export function wordsFor(ended: Ended): { readonly text: string; readonly isBad: boolean } {
+function wordsFor(ended: Ended): { readonly text: string; readonly isBad: boolean } {
   switch (ended.outcome) {
     case 'done':
       return { text: ended.text, isBad: false }

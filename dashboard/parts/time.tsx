@@ -20,7 +20,7 @@ live.watch(({ pulse }) => {
 })
 
 /** Now, by the store's clock as far as it is known. */
-export function now(): number {
+function now(): number {
   return Date.now() + skew
 }
 
@@ -44,14 +44,14 @@ function trim(value: number): string {
 }
 
 /** In UTC, to the second. */
-export function utc(instant: number): string {
+function utc(instant: number): string {
   return `${new Date(instant).toISOString().slice(0, 19).replace('T', ' ')} UTC`
 }
 
 const clock = new Intl.DateTimeFormat(undefined, { dateStyle: 'short', timeStyle: 'medium' })
 
 /** An instant, in the way that was chosen. */
-export function format(instant: number, mode: TimeMode): string {
+function format(instant: number, mode: TimeMode): string {
   if (mode === 'utc') return utc(instant)
   if (mode === 'local') return clock.format(instant)
   const ms = now() - instant

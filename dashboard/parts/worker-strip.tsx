@@ -25,7 +25,7 @@ export function WorkerState({ worker }: { worker: WorkerSummary }) {
 }
 
 /** When a worker last ran, on whichever node. */
-export function lastRun({ nodes }: WorkerSummary): string {
+function lastRun({ nodes }: WorkerSummary): string {
   if (nodes.length === 0) return t.workers.never
   return t.time.ago(span(Math.min(...nodes.map(({ agoMs }) => agoMs))))
 }

@@ -23,10 +23,17 @@ export { agentsSchema } from './schema.ts'
 const REGISTRATION = '/api/auth/agent'
 
 const Anything = z.record(z.string(), z.unknown())
-const NewAgent = z.object({ name: text(100) })
-const NewAct = z.looseObject({ action: text(100) })
-const NewText = z.object({ title: text(255), content: text(100_000) })
-const NewFeedback = z.object({ verdict: text(100), text: text(100_000) })
+/** An agent that registers. */
+export const NewAgent = z.object({ name: text(100) })
+/** What an agent does. */
+export const NewAct = z.looseObject({ action: text(100) })
+/** A story, or a proposal. */
+export const NewText = z.object({ title: text(255), content: text(100_000) })
+/** What an agent thinks of something. */
+export const NewFeedback = z.object({ verdict: text(100), text: text(100_000) })
+
+/** How everything that agents post is protected. */
+export const agentsPolicy = { dialect: agents, caller: callerOf, transaction: true } as const
 
 /** Serves `/api/auth`, `/api/dwellers`, `/api/stories`, `/api/proposals` and `/api/review`. */
 export async function createAgents(context: ExampleContext): Promise<RequestListener> {
@@ -35,7 +42,7 @@ export async function createAgents(context: ExampleContext): Promise<RequestList
   app.use(answerErrors(context))
   app.use(findRoute(routesOf(context)))
   app.use(authenticate(pool))
-  app.use(idempotent(reprise, { dialect: agents, caller: callerOf, transaction: true }))
+  app.use(idempotent(reprise, agentsPolicy))
   app.use(bodyParser({ enableTypes: ['json'], jsonLimit: '1mb' }))
   app.use(handleRoute)
   const listener = app.callback()

@@ -20,7 +20,7 @@ import { createOrders, type Env } from './orders.ts'
 export { chargesSchema } from './schema.ts'
 
 /** Members that are not named here are no part of the charge; the fingerprint has them all. */
-const NewCharge = z.object({
+export const NewCharge = z.object({
   // Held to the integers that a double can count.
   amount: z.int().positive(),
   currency: z
@@ -30,6 +30,13 @@ const NewCharge = z.object({
   customer_id: text(255).optional(),
 })
 
+/** How charges are protected. */
+export const chargesPolicy = {
+  dialect: charges,
+  caller: (c: Context<Env>) => c.get('user'),
+  transaction: true,
+} as const
+
 /** A charge as clients see it, without what it does not have. */
 const CHARGE = `json_strip_nulls(json_build_object(
   'id', id, 'amount', amount, 'currency', currency, 'status', status, 'customer_id', customer_id
@@ -38,8 +45,7 @@ const CHARGE = `json_strip_nulls(json_build_object(
 /** Serves `/v1/charges` and `/orders`. */
 export async function createCharges(context: ExampleContext): Promise<RequestListener> {
   const { pool, reprise, faults } = context
-  const caller = (c: Context<Env>) => c.get('user')
-  const once = idempotent(reprise, { dialect: charges, caller, transaction: true })
+  const once = idempotent(reprise, chargesPolicy)
   const app = new Hono<Env>()
 
   app.use(async (c, next) => {

@@ -8,7 +8,7 @@ import { z } from 'zod'
 
 /** Text of 1 to `charactersMax` characters, without the zero that PostgreSQL can not hold. */
 export function text(charactersMax: number): z.ZodString {
-  return z.string().check((context) => {
+  const checked = z.string().check((context) => {
     // Counted as PostgreSQL counts them: an emoji is one.
     const characters = Array.from(context.value).length
     if (characters === 0 || characters > charactersMax) {
@@ -20,6 +20,7 @@ export function text(charactersMax: number): z.ZodString {
       context.issues.push({ code: 'custom', message, input: context.value })
     }
   })
+  return checked.meta({ minLength: 1, maxLength: charactersMax })
 }
 
 /** What is wrong with a value, in words, and the member that it is about. */

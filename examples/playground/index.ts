@@ -31,7 +31,8 @@ export interface Playground {
 
 /** Makes the playground. */
 export function createPlayground({ node, services, live }: PlaygroundParts): Playground {
-  const sources = { pool: node.pool, stripe: node.stripe, services }
+  const { pool, stripe, faultLog } = node
+  const sources = { pool, stripe, services, faultLog }
   const asked = async (
     parameter: string | null,
     read: (value: string) => Promise<unknown>,

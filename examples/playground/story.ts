@@ -7,6 +7,7 @@
 
 import type { Pool } from 'pg'
 import type { Stripe } from 'stripe'
+import type { FaultLog } from '../server/fault-log.ts'
 import { type ProviderCharge, readCharges, readReceipts } from '../server/ledger.ts'
 import type { Services } from '../server/supervision/services.ts'
 import {
@@ -23,6 +24,7 @@ export interface StorySources {
   readonly pool: Pool
   readonly stripe: Stripe
   readonly services: Services
+  readonly faultLog: FaultLog
 }
 
 /** A charge, as the page shows it. */
@@ -38,6 +40,8 @@ export interface Story {
   readonly charges: readonly ShownCharge[]
   /** Receipts in the mailbox. */
   readonly receipts: number
+  /** Faults that requests with the key asked for and that were carried out, in order. */
+  readonly faults: readonly string[]
 }
 
 /** What came of many keys. */
@@ -57,7 +61,7 @@ export const IGNORED_KEY = 'ignored_key'
 
 /** Reads the story of a key. */
 export async function readStory(
-  { pool, stripe, services }: StorySources,
+  { pool, stripe, services, faultLog }: StorySources,
   key: string,
 ): Promise<Story> {
   // The database first: a charge that it knows of is then at the provider for sure.
@@ -73,6 +77,7 @@ export async function readStory(
     letter: row?.letter ?? null,
     charges: charges.filter(isFor(key, row)).map(shown),
     receipts: ride ? mails.filter(({ subject }) => receipt.test(subject ?? '')).length : 0,
+    faults: faultLog.of(key),
   }
 }
 

@@ -32,19 +32,25 @@ function degrees(max: number) {
   const either = z.union([z.number(), decimal.transform(Number)], {
     error: (issue) => (issue.input === undefined ? 'is missing' : 'must be a number of degrees'),
   })
-  return either.refine((value) => Math.abs(value) <= max, `must be from -${max} to ${max}`)
+  return either
+    .refine((value) => Math.abs(value) <= max, `must be from -${max} to ${max}`)
+    .meta({ minimum: -max, maximum: max })
 }
 
-const NewRide = z.object({
+/** What is asked for. */
+export const NewRide = z.object({
   origin_lat: degrees(90),
   origin_lon: degrees(180),
   target_lat: degrees(90),
   target_lon: degrees(180),
-  /** For demonstrations: the first attempt breaks off when the ride is stored. */
-  raise_error: z.union([z.boolean(), z.stringbool()]).default(false),
+  raise_error: z
+    .union([z.boolean(), z.stringbool()])
+    .default(false)
+    .meta({ description: 'For demonstrations: the first attempt fails when the ride is stored.' }),
 })
 
-type NewRide = z.infer<typeof NewRide>
+/** A ride that is asked for. */
+export type NewRide = z.infer<typeof NewRide>
 
 /** The operation, on an engine and a provider. */
 export function createRideOperation(

@@ -16,12 +16,20 @@ import { createRideOperation } from './create-ride.ts'
 import { type Mailer, RECEIPT_JOB, sendRideReceipt } from './receipt.ts'
 import { type User, Users } from './users.ts'
 
+export { NewRide } from './create-ride.ts'
 export { ridesSchema } from './schema.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
     user: User
   }
+}
+
+/** How rides are protected. */
+export const ridesPolicy = {
+  dialect: rides,
+  caller: ({ user }: { user: User }) => user.id,
+  fingerprint: { exclude: ['raise_error'] },
 }
 
 /** What the API needs besides a database. */
@@ -60,9 +68,7 @@ export async function createRides(
     request.user = user
   })
 
-  const caller = ({ user }: { user: User }) => user.id
-  const fingerprint = { exclude: ['raise_error'] }
-  app.post('/rides', serve(createRide, { dialect: rides, caller, fingerprint }))
+  app.post('/rides', serve(createRide, ridesPolicy))
   app.get<{ Params: { id: string } }>('/rides/:id', async ({ user, params: { id } }) => {
     const sql = `
       select id::float8, origin_lat::float8, origin_lon::float8, target_lat::float8,

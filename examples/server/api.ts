@@ -3,7 +3,7 @@
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { createPlayground, demoPayments, LiveEvents } from '../playground/index.ts'
-import { loadApis } from './apis.ts'
+import { APIS } from './apis.ts'
 import { type NodeOrder, startNode } from './node.ts'
 import { routeRequests } from './router.ts'
 import { createSite } from './site/site.ts'
@@ -17,16 +17,16 @@ export interface ApiOrder extends NodeOrder {
 }
 
 async function serve(): Promise<() => Promise<void>> {
-  const apis = await loadApis(process.env['REPRISE_EXAMPLES'])
   // Everything is loaded; from here on it takes a moment.
   const order = await turnToServe<ApiOrder>()
   const { host, port, isDemo, services } = order
   const live = isDemo ? new LiveEvents() : undefined
-  const node = await startNode(order, isDemo ? [...apis, demoPayments] : apis, live?.watch)
-  const pages = createSite({ node, services, apis, isDemo })
+  const node = await startNode(order, isDemo ? [...APIS, demoPayments] : APIS, live?.watch)
+  const pages = createSite({ node, services, apis: APIS, isDemo })
   const playground = live && createPlayground({ node, services, live })
   const routes = {
     pages: { ...pages, ...playground?.pages },
+    // What else is served under paths of its own is one more `{ paths, listener }` here.
     apis: [...node.apis, ...(playground?.mounted ?? [])],
     faults: isDemo ? node.faults : undefined,
   }

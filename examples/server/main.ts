@@ -15,7 +15,7 @@ import { whyToEnd } from './supervision/why-to-end.ts'
 
 /** Starts everything; gives what stops it, in the right order. */
 async function start(settings: Settings): Promise<Running> {
-  const { host, isDemo, stripeApiKey } = settings
+  const { host, isDemo, hasWorkers, stripeApiKey } = settings
   const { port, busy } = await choosePort(host, settings.port)
   if (busy !== undefined) console.log(`Port ${busy} is in use; this server takes ${port}.`)
   const api = new Supervised<ApiOrder>({
@@ -31,7 +31,8 @@ async function start(settings: Settings): Promise<Running> {
   try {
     const running = await startServices(settings)
     stops.push(() => running.stop())
-    await api.serve({ services: running.services, stripeApiKey, host, port, isDemo })
+    const { services } = running
+    await api.serve({ services, stripeApiKey, host, port, isDemo, hasWorkers })
     return { running, url: urlOf(host, port), stop }
   } catch (error) {
     await stop()
@@ -69,6 +70,9 @@ function tell({ running, url }: Running, settings: Settings): void {
   for (const [name = '', where = ''] of rows) console.log(`  ${name.padEnd(22)}${where}`)
   const notes = [
     services.hasSessions ? '' : PGLITE_MEANS,
+    settings.hasWorkers
+      ? ''
+      : 'REPRISE_WORKERS=0: no workers run here. Start them: npm run worker.',
     owner === undefined ? '' : `Joined the server with process id ${owner}; ends with it.`,
     isSimulated && process.env['STRIPE_API_KEY']
       ? 'STRIPE_API_KEY is set and STRIPE_API_BASE is not: charges go to the simulator. For the real provider set STRIPE_API_BASE=https://api.stripe.com.'

@@ -8,12 +8,14 @@ import pg from 'pg'
 import { createReprise, type EventListener, type Reprise } from 'reprise'
 import { postgresStore } from 'reprise/postgres'
 import { functionSink } from 'reprise/sinks/function'
+import { combine, createMetrics, type Metrics } from 'reprise/telemetry'
 import { createWorkers, type WorkerEvent, type Workers } from 'reprise/workers'
 import type { Stripe } from 'stripe'
 import { type LoadedApi, type RunningApi, startApi } from './apis.ts'
+import { ENGINE } from './engine.ts'
+import { FaultLog } from './fault-log.ts'
 import { type PointListener, RequestFaults } from './faults.ts'
 import { createMailer, type Mailer } from './mailer.ts'
-import { Metrics } from './metrics.ts'
 import { createStripe } from './payments.ts'
 import { applySchemas } from './queries.ts'
 import type { Services } from './supervision/services.ts'
@@ -22,6 +24,8 @@ import type { Services } from './supervision/services.ts'
 export interface NodeOrder {
   readonly services: Services
   readonly stripeApiKey: string
+  /** Whether it runs the workers, too. */
+  readonly hasWorkers: boolean
 }
 
 /** Who is told of what a node does. */
@@ -37,18 +41,13 @@ export interface Node {
   readonly reprise: Reprise<pg.PoolClient>
   readonly stripe: Stripe
   readonly faults: RequestFaults
+  readonly faultLog: FaultLog
   readonly metrics: Metrics
   readonly apis: readonly RunningApi[]
   readonly workers: Workers
   /** Finishes what runs, within a few seconds, and lets everything go. */
   close(): Promise<void>
 }
-
-/**
- * How long a request keeps its key without a sign of life, in milliseconds. Short, because here
- * processes are killed on purpose and people wait for what comes then.
- */
-const LEASE_MS = 3000
 
 /** How long requests that run may still take at the end, in milliseconds. */
 const GRACE_MS = 3000
@@ -64,7 +63,7 @@ const HASTE = { graceMs: 5000, retryMs: 1000, retryMsMax: 10_000 }
 
 /** Starts a node. */
 export async function startNode(
-  { services, stripeApiKey }: NodeOrder,
+  { services, stripeApiKey, hasWorkers }: NodeOrder,
   loaded: readonly LoadedApi[],
   watch: NodeWatch = {},
 ): Promise<Node> {
@@ -76,20 +75,21 @@ export async function startNode(
   })
   // A connection that breaks while it is idle is replaced; without a listener it would end us.
   pool.on('error', () => {})
-  const faults = new RequestFaults(watch.onPoint)
-  const metrics = new Metrics()
-  const store = postgresStore(pool, { prepare: hasSessions, listen: hasSessions })
-  const reprise = createReprise({
-    store,
-    leaseMs: LEASE_MS,
-    onEvent(event) {
-      metrics.onEvent(event)
-      watch.onEvent?.(event)
-      faults.onEvent(event)
-    },
+  const faultLog = new FaultLog(services.faultLog)
+  const faults = new RequestFaults({
+    onReached: watch.onPoint,
+    onCarriedOut: (key, fault) => faultLog.note(key, fault),
   })
+  const store = postgresStore(pool, { prepare: hasSessions, listen: hasSessions })
+  const metrics = createMetrics({ store })
+  // The faults come last: they may end the process.
+  const onEvent = combine(metrics.onEvent, watch.onEvent, faults.onEvent)
+  const reprise = createReprise({ ...ENGINE, store, onEvent })
   const tools = {
-    stripe: createStripe(services.stripeApiBase, stripeApiKey),
+    stripe: createStripe({
+      ...{ base: services.stripeApiBase, key: stripeApiKey },
+      isDown: () => faults.isProviderDown(),
+    }),
     mailer: createMailer(services.smtpUrl),
   }
   await store.ready()
@@ -99,21 +99,21 @@ export async function startNode(
   )
   const apis: RunningApi[] = []
   for (const api of loaded) apis.push(await startApi(api, { pool, reprise, faults }, tools))
-  const workers = startWorkers(reprise, apis, (event) => {
-    metrics.onWorkerEvent(event)
-    watch.onWorkerEvent?.(event)
-  })
+  const onWorkerEvent = combine<WorkerEvent>(metrics.onWorkerEvent, watch.onWorkerEvent)
+  const workers = createNodeWorkers(reprise, apis, onWorkerEvent)
+  if (hasWorkers) workers.start()
   const close = () => closeNode({ pool, reprise, workers, mailer: tools.mailer })
-  return { ...{ pool, reprise, faults, metrics, apis, workers, close }, stripe: tools.stripe }
+  const { stripe } = tools
+  return { pool, reprise, stripe, faults, faultLog, metrics, apis, workers, close }
 }
 
-function startWorkers(
+function createNodeWorkers(
   reprise: Reprise<pg.PoolClient>,
   apis: readonly RunningApi[],
   onEvent: (event: WorkerEvent) => void,
 ): Workers {
   const jobs = new Map(apis.flatMap((api) => Object.entries(api.jobs)))
-  const workers = createWorkers<pg.PoolClient>(reprise, {
+  return createWorkers<pg.PoolClient>(reprise, {
     operations: apis.flatMap(({ operations }) => operations).map(hastened),
     sink: functionSink(async (job) => {
       const work = jobs.get(job.name)
@@ -127,8 +127,6 @@ function startWorkers(
       if (event.error !== undefined) console.error(`${event.worker}:`, event.error)
     },
   })
-  workers.start()
-  return workers
 }
 
 type Completable = RunningApi['operations'][number]

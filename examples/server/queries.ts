@@ -5,7 +5,6 @@
  */
 
 import type { Pool } from 'pg'
-import type { Gauges } from './metrics.ts'
 
 /** Held while tables are made, so that nodes that start together do it one after the other. */
 const SCHEMA_LOCK = 7_264_113
@@ -35,14 +34,5 @@ export async function countRows(
     ([name, table]) => `(select count(*)::int from ${table}) as ${name}`,
   )
   const { rows } = await pool.query(`select ${counts.join(', ')}`)
-  return rows[0]
-}
-
-/** What is unfinished, and what waits for a person. */
-export async function readGauges(pool: Pool): Promise<Gauges> {
-  const { rows } = await pool.query(`
-    select
-      (select count(*)::int from reprise.records where status is null) as unfinished,
-      (select count(*)::int from reprise.dead_letters where settled_at is null) as dead_letters`)
   return rows[0]
 }

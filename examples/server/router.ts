@@ -4,8 +4,8 @@
  * @module
  */
 
-import type { RequestListener } from 'node:http'
-import { cutAnswer, parseFaults, type RequestFaults } from './faults.ts'
+import type { IncomingMessage, RequestListener } from 'node:http'
+import { parseFaults, type RequestFaults } from './faults.ts'
 import { answerPage, type Pages, problem, send } from './site/reply.ts'
 
 /** An API that is served. */
@@ -49,10 +49,19 @@ export function routeRequests({ pages, apis, faults }: Routes): RequestListener 
     if ('problem' in plan) {
       return send(response, problem(400, 'demo_fault_unknown', plan.problem))
     }
-    if (plan.cut === 'before') return void request.socket.destroy()
-    if (plan.cut === 'after') cutAnswer(request.socket)
-    faults.during(plan, () => answer(request, response))
+    const run = () => {
+      if (plan.cut === 'before') return faults.cutNow(request.socket)
+      if (plan.cut === 'after') faults.cutLater(response, request.socket)
+      answer(request, response)
+    }
+    faults.during(plan, run, keyOf(request))
   }
+}
+
+/** The key of a request, in whatever header its API looks. */
+function keyOf({ headers }: IncomingMessage): string | undefined {
+  const key = headers['idempotency-key'] ?? headers['x-idempotency-key']
+  return typeof key === 'string' ? key : undefined
 }
 
 function isBelow(pathname: string, path: string): boolean {

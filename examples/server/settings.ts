@@ -9,6 +9,7 @@
  * | `REPRISE_DATABASE` | which database of its own: `postgres` or `pglite` | `postgres`, else `pglite` |
  * | `REPRISE_DATA` | folder of its database, of the provider's ledger and the mailbox | `.reprise` |
  * | `REPRISE_DEMO` | `1` allows `Demo-Fault` and `/demo/…` | `1` by `npm start` |
+ * | `REPRISE_WORKERS` | `0` leaves the workers to `npm run worker` | `1` |
  * | `STRIPE_API_BASE` | payment provider | the simulator |
  * | `STRIPE_API_KEY` | key for the provider | `sk_test_simulator` |
  * | `SMTP_URL` | where receipts are sent | the mailbox |
@@ -28,6 +29,8 @@ export interface Settings {
   /** Folder for everything the server keeps, as an absolute path. */
   readonly dataDirectory: string
   readonly isDemo: boolean
+  /** Whether the server runs the workers, too. */
+  readonly hasWorkers: boolean
   readonly stripeApiBase: string | undefined
   readonly stripeApiKey: string
   readonly smtpUrl: string | undefined
@@ -50,6 +53,7 @@ export function readSettings(env: NodeJS.ProcessEnv): Settings {
     ownDatabase: ownDatabaseOf(given('REPRISE_DATABASE')),
     dataDirectory: resolve(given('REPRISE_DATA') ?? '.reprise'),
     isDemo: given('REPRISE_DEMO') === '1',
+    hasWorkers: given('REPRISE_WORKERS') !== '0',
     stripeApiBase: urlOf('STRIPE_API_BASE', given('STRIPE_API_BASE'), ['http:', 'https:']),
     stripeApiKey: given('STRIPE_API_KEY') ?? SIMULATOR_KEY,
     smtpUrl: urlOf('SMTP_URL', given('SMTP_URL'), ['smtp:', 'smtps:']),

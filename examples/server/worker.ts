@@ -3,7 +3,7 @@
  * names, or the one of the server that runs on the same `REPRISE_DATA`; as many at once as you like.
  */
 
-import { loadApis } from './apis.ts'
+import { APIS } from './apis.ts'
 import { startNode } from './node.ts'
 import { readSettings } from './settings.ts'
 import { visitData } from './supervision/data-lock.ts'
@@ -17,10 +17,7 @@ if (visit === undefined) {
 }
 const services = await joined(settings, visit.shared)
 const { stripeApiKey } = settings
-const node = await startNode(
-  { services, stripeApiKey },
-  await loadApis(process.env['REPRISE_EXAMPLES']),
-)
+const node = await startNode({ services, stripeApiKey, hasWorkers: true }, APIS)
 console.log(`Enqueuer, completer and reaper run on ${services.database}. Ctrl-C ends them.`)
 
 const why = await new Promise<string>((resolve) => {

@@ -17,12 +17,17 @@ import { ApiError, answerErrors, methodNotAllowed, notFound } from './errors.ts'
 
 export { tasksSchema } from './schema.ts'
 
-const NewTask = z.object({ task_name: text(255) })
-const ChangedTask = z
+/** A task that is asked for. */
+export const NewTask = z.object({ task_name: text(255) })
+/** What is to be changed of a task. */
+export const ChangedTask = z
   .object({ task_name: text(255).optional(), is_done: z.boolean().optional() })
   .refine(({ task_name, is_done }) => task_name !== undefined || is_done !== undefined, {
     error: 'task_name or is_done is needed',
   })
+
+/** How tasks are protected. */
+export const tasksPolicy = { dialect: tasks, caller: accountOf, transaction: true } as const
 
 /** A task as clients see it, with times in Unix seconds. */
 const TASK = `
@@ -34,7 +39,7 @@ const TASK = `
 /** Serves `/tasks`. */
 export async function createTasks(context: ExampleContext): Promise<RequestListener> {
   const { pool, reprise, faults } = context
-  const once = idempotent(reprise, { dialect: tasks, caller: accountOf, transaction: true })
+  const once = idempotent(reprise, tasksPolicy)
   const app = express().disable('x-powered-by')
 
   app.use('/tasks', authenticate)

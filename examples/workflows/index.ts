@@ -38,6 +38,12 @@ import {
 
 export { workflowsSchema } from './schema.ts'
 
+/** How runs are protected. */
+export const workflowsPolicy = {
+  ...{ dialect: workflows, transaction: true },
+  ...{ caller: organisationOf, requestId: requestIdOf },
+} as const
+
 /** Token of what the server gives. */
 const CONTEXT = Symbol('context')
 
@@ -122,10 +128,7 @@ class Usage {
 class App {
   static with(context: ExampleContext): DynamicModule {
     const { reprise } = context
-    const idempotency = IdempotencyModule.forRoot<Request>({
-      ...{ reprise, dialect: workflows, transaction: true },
-      ...{ caller: organisationOf, requestId: requestIdOf },
-    })
+    const idempotency = IdempotencyModule.forRoot<Request>({ reprise, ...workflowsPolicy })
     const providers = [{ provide: CONTEXT, useValue: context }]
     return { module: App, imports: [idempotency], providers }
   }

@@ -1,21 +1,17 @@
 /**
- * The key in a member of a body.
- *
- * A member that is there and can be no key (twice in a form, a list, `null`) is given as the empty
- * text, which is refused: a client that sends one believes itself protected.
+ * The key in a form or JSON body.
  *
  * @module
  */
 
-import { RepriseError } from '../core/errors.ts'
+import type { ReadBody } from '../core/body-value.ts'
+import { essenceOf, isForm } from '../core/media-type.ts'
 
-/** The member of a body in text. */
-export function fieldIn(
-  text: string,
-  contentType: string | null,
-  name: string,
-): string | undefined {
-  if (isForm(contentType)) {
+/** A member of a body; `undefined` when there is none, empty when it can be no key. */
+export function fieldOf(body: ReadBody, name: string): string | undefined {
+  if ('parsed' in body) return memberOf(body.parsed, name)
+  const { text, contentType } = body
+  if (isForm(essenceOf(contentType))) {
     const values = new URLSearchParams(text).getAll(name)
     return values.length > 1 ? '' : values[0]
   }
@@ -26,31 +22,11 @@ export function fieldIn(
   }
 }
 
-/**
- * What a body in text says, as a value; `undefined` when there is none.
- *
- * @throws RepriseError `idempotency-body-invalid`
- */
-export function valueIn(text: string, contentType: string | null): unknown {
-  if (text === '') return undefined
-  if (isForm(contentType)) return Object.fromEntries(new URLSearchParams(text))
-  try {
-    return JSON.parse(text)
-  } catch (cause) {
-    throw new RepriseError('idempotency-body-invalid', 'The body is not JSON', { cause })
-  }
-}
-
-/** The member of a body that a parser has read. */
-export function memberOf(parsed: unknown, name: string): string | undefined {
+function memberOf(parsed: unknown, name: string): string | undefined {
   if (typeof parsed !== 'object' || parsed === null || !Object.hasOwn(parsed, name)) {
     return undefined
   }
   const value: unknown = Reflect.get(parsed, name)
   if (typeof value === 'number') return String(value)
   return typeof value === 'string' ? value : ''
-}
-
-function isForm(contentType: string | null): boolean {
-  return /^application\/x-www-form-urlencoded\b/i.test(contentType ?? '')
 }

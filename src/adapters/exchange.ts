@@ -4,6 +4,7 @@
  * @module
  */
 
+import type { ReadBody } from '../core/body-value.ts'
 import type { BodyDigest, BodyOptions } from '../core/fingerprint.ts'
 
 /** One request, as the adapter sees it. */
@@ -22,14 +23,11 @@ export interface Exchange {
   /** Digest of the body; must leave the body to whoever reads it next. */
   digest(contentType: string | null, options: BodyOptions): Promise<BodyDigest>
   /**
-   * A member of a form or JSON body, where the key may be; `undefined` when there is none, empty when
-   * it can be no key.
+   * The body, for those who look into it; must leave the body to whoever reads it next.
    *
-   * @param options - how much of a body is read at most; must leave the body to whoever is next
+   * @param options - how much of a body is read at most
    */
-  field(name: string, options: BodyOptions): Promise<string | undefined>
-  /** What a JSON or form body says, as a value; must leave the body to whoever reads it next. */
-  value(options: BodyOptions): Promise<unknown>
+  body(options: BodyOptions): Promise<ReadBody>
 }
 
 /** What a request asks for. */

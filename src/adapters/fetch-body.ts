@@ -7,6 +7,7 @@
  * @module
  */
 
+import { BODY_INVALID } from '../core/error-table.ts'
 import { RepriseError } from '../core/errors.ts'
 import { type BodyDigest, type BodyOptions, bodyDigest, refuseOver } from '../core/fingerprint.ts'
 import { invalid } from '../core/options.ts'
@@ -58,7 +59,7 @@ async function readAll(
   if (stream === null) return
   const reader = stream.getReader()
   const cut = (cause: unknown): never => {
-    throw new RepriseError('idempotency-body-invalid', 'The body was cut off', { cause })
+    throw new RepriseError(BODY_INVALID, 'The body was cut off', { cause })
   }
   try {
     for (;;) {

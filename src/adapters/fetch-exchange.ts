@@ -4,7 +4,6 @@
  * @module
  */
 
-import { fieldIn, valueIn } from './body-field.ts'
 import type { Exchange } from './exchange.ts'
 import { copyOfBody, digestOf, type OpenBody, textOf } from './fetch-body.ts'
 
@@ -29,7 +28,6 @@ export function fetchExchange(request: Request, options: FetchExchangeOptions = 
       return value === null ? [] : [value]
     },
     digest: (type, bodyOptions) => digestOf(open, type, bodyOptions),
-    field: async (name, bodyOptions) => fieldIn(await textOf(open, bodyOptions), contentType, name),
-    value: async (bodyOptions) => valueIn(await textOf(open, bodyOptions), contentType),
+    body: async (bodyOptions) => ({ text: await textOf(open, bodyOptions), contentType }),
   }
 }

@@ -4,40 +4,28 @@
  * @module
  */
 
-import type { ClientErrorCode } from '../core/errors.ts'
 import type { FingerprintOptions } from '../core/fingerprint.ts'
 import { FORM_FIELD } from '../core/form-field.ts'
-import { type KeyFault, parseKey } from '../core/key.ts'
-import type { Exchange } from './exchange.ts'
+import { type KeyResult, parseKey } from '../core/key.ts'
+import { essenceOf, isForm } from '../core/media-type.ts'
+import { fieldOf } from './body-field.ts'
+import { type Exchange, headerOf } from './exchange.ts'
 import type { HttpOptions, RouteRules } from './options.ts'
 
-/** What was found. */
-export type FoundKey =
-  | { readonly kind: 'missing' }
-  | { readonly kind: 'key'; readonly key: string }
-  | {
-      readonly kind: 'invalid'
-      readonly code: ClientErrorCode
-      readonly detail: string
-      readonly keyFault?: KeyFault
-    }
-
-/** Finds and checks the key. */
+/**
+ * Finds and checks the key.
+ *
+ * @throws RepriseError `idempotency-key-expired`
+ */
 export async function readKey<Req>(
   request: Req,
   exchange: Exchange,
   { rules, options }: { rules: RouteRules; options: HttpOptions<Req> },
-): Promise<FoundKey> {
+): Promise<KeyResult> {
   const lines = await linesOf(request, exchange, { rules, options })
-  const parsed = parseKey(lines, rules.dialect.key)
-  if (parsed.kind === 'missing') return parsed
-  if (parsed.kind === 'invalid') {
-    const { detail, reason } = parsed
-    return { kind: 'invalid', code: 'idempotency-key-invalid', detail, keyFault: reason }
-  }
-  return options.keyAge?.isOver(parsed.key) === true
-    ? { kind: 'invalid', code: 'idempotency-key-expired', detail: 'The key is too old' }
-    : parsed
+  const found = parseKey(lines, rules.dialect.key)
+  if (found.kind === 'key') options.keyAge?.check(found.key)
+  return found
 }
 
 /** What a request is compared by: all but the key itself, wherever it is. */
@@ -48,7 +36,9 @@ export function comparedBy<Req>(
 ): FingerprintOptions {
   const { exclude = [], excludeQuery = [] } = fingerprint
   if (key === undefined) {
-    return isForm(exchange) ? { ...fingerprint, exclude: [...exclude, FORM_FIELD] } : fingerprint
+    return isFormPost(exchange)
+      ? { ...fingerprint, exclude: [...exclude, FORM_FIELD] }
+      : fingerprint
   }
   if ('field' in key) return { ...fingerprint, exclude: [...exclude, key.field] }
   if ('query' in key) return { ...fingerprint, excludeQuery: [...excludeQuery, key.query] }
@@ -63,13 +53,13 @@ async function linesOf<Req>(
 ): Promise<readonly string[]> {
   const source = options.key ?? { header: rules.dialect.header }
   if (typeof source === 'function') return quoted(await source(request))
-  if ('field' in source) return quoted(await exchange.field(source.field, rules.fingerprint))
+  if ('field' in source) return fieldLines(exchange, source.field, rules)
   if ('query' in source) {
     return new URLSearchParams(exchange.query).getAll(source.query).flatMap(quoted)
   }
   const lines = exchange.lines(source.header.toLowerCase())
-  if (lines.length > 0 || options.key !== undefined || !isForm(exchange)) return lines
-  return quoted(await exchange.field(FORM_FIELD, rules.fingerprint))
+  if (lines.length > 0 || options.key !== undefined || !isFormPost(exchange)) return lines
+  return fieldLines(exchange, FORM_FIELD, rules)
 }
 
 /** Values that are not header lines are taken as they are: quoted, they go through the same rules. */
@@ -77,7 +67,14 @@ function quoted(value: string | undefined): readonly string[] {
   return value === undefined ? [] : [`"${value.replace(/["\\]/g, '\\$&')}"`]
 }
 
-function isForm(exchange: Exchange): boolean {
-  const type = exchange.lines('content-type')[0]?.toLowerCase() ?? ''
-  return type.startsWith('application/x-www-form-urlencoded')
+async function fieldLines(
+  exchange: Exchange,
+  name: string,
+  { fingerprint }: RouteRules,
+): Promise<readonly string[]> {
+  return quoted(fieldOf(await exchange.body(fingerprint), name))
+}
+
+function isFormPost(exchange: Exchange): boolean {
+  return isForm(essenceOf(headerOf(exchange, 'content-type')))
 }

@@ -9,6 +9,8 @@
  */
 
 import type { IncomingMessage } from 'node:http'
+import type { ReadBody } from '../core/body-value.ts'
+import { BODY_INVALID } from '../core/error-table.ts'
 import { RepriseError } from '../core/errors.ts'
 import {
   type BodyDigest,
@@ -19,7 +21,6 @@ import {
   refuseOver,
 } from '../core/fingerprint.ts'
 import { invalid } from '../core/options.ts'
-import { fieldIn, memberOf, valueIn } from './body-field.ts'
 
 /** What a body parser may have left. */
 export interface ParsedBody {
@@ -37,7 +38,7 @@ export class NodeBody {
   readonly #request: IncomingMessage
   readonly #parsed: ParsedBody
   #isRead = false
-  /** What was read for a field, until it is digested. */
+  /** What was read for those who look into it, until it is digested. */
   #kept: readonly Uint8Array[] | undefined
 
   constructor(request: IncomingMessage, parsed: ParsedBody) {
@@ -67,41 +68,23 @@ export class NodeBody {
   }
 
   /**
-   * A member of a form or JSON body.
+   * The body, for those who look into it.
    *
    * @throws RepriseError `reprise-options-invalid` when it was read before and is gone
    */
-  async field(name: string, options: BodyOptions): Promise<string | undefined> {
+  async read(options: BodyOptions): Promise<ReadBody> {
     const { body, rawBody } = this.#parsed
-    if (!this.#isTaken) return this.#fieldIn(Buffer.concat(await this.#keep(options)), name)
+    if (!this.#isTaken) return this.#text(Buffer.concat(await this.#keep(options)))
     // Parsers such as `express.raw()` leave the bytes.
-    const bytes = isBytes(body) ? body : rawBody
-    if (body === undefined || body === null || isBytes(body)) {
-      if (!isBytes(bytes)) throw gone('searched for the key')
-      return this.#fieldIn(bytesOf(bytes), name)
-    }
-    return memberOf(body, name)
+    if (isBytes(body)) return this.#text(bytesOf(body))
+    if (body !== undefined && body !== null) return { parsed: body }
+    if (isBytes(rawBody)) return this.#text(bytesOf(rawBody))
+    throw gone('looked into')
   }
 
-  /**
-   * What a JSON or form body says.
-   *
-   * @throws RepriseError `reprise-options-invalid` when it was read before and is gone
-   */
-  async value(options: BodyOptions): Promise<unknown> {
-    const { body, rawBody } = this.#parsed
+  #text(bytes: Uint8Array): ReadBody {
     const { 'content-type': contentType = null } = this.#request.headers
-    const read = (bytes: Uint8Array) => valueIn(new TextDecoder().decode(bytes), contentType)
-    if (!this.#isTaken) return read(Buffer.concat(this.#kept ?? (await this.#keep(options))))
-    if (isBytes(body)) return read(bytesOf(body))
-    if (body !== undefined && body !== null) return body
-    if (isBytes(rawBody)) return read(bytesOf(rawBody))
-    throw gone('given to the operation')
-  }
-
-  #fieldIn(bytes: Uint8Array, name: string): string | undefined {
-    const { 'content-type': contentType = null } = this.#request.headers
-    return fieldIn(new TextDecoder().decode(bytes), contentType, name)
+    return { text: new TextDecoder().decode(bytes), contentType }
   }
 
   /** Whether somebody has read it before; some parsers leave a result without having read. */
@@ -184,7 +167,7 @@ function readAndPutBack(
       stop()
       reject(error)
     }
-    const cut = () => fail(new RepriseError('idempotency-body-invalid', 'The body was cut off'))
+    const cut = () => fail(new RepriseError(BODY_INVALID, 'The body was cut off'))
     const read = () => {
       // Reading an empty stream whose end has come would end it for everybody.
       while (request.readableLength > 0) {

@@ -30,8 +30,7 @@ export function nodeExchange(request: ParsedRequest, options: NodeExchangeOption
     ip: options.ip ?? request.socket?.remoteAddress ?? null,
     lines: (name) => rawLines(request.rawHeaders, name),
     digest: (contentType, bodyOptions) => body.digest(contentType, bodyOptions),
-    field: (name, bodyOptions) => body.field(name, bodyOptions),
-    value: (bodyOptions) => body.value(bodyOptions),
+    body: (bodyOptions) => body.read(bodyOptions),
   }
 }
 

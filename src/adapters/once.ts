@@ -5,7 +5,8 @@
  * @module
  */
 
-import { refusalCodes } from '../core/dialects/refuse.ts'
+import { refusals } from '../core/dialects/refuse.ts'
+import { RESULT_GONE, RETRY_LATER } from '../core/error-table.ts'
 import { RepriseError } from '../core/errors.ts'
 import { digestValue, fingerprintRequest } from '../core/fingerprint.ts'
 import type { CapturedResponse } from '../core/response.ts'
@@ -106,15 +107,15 @@ function valueOf<T>(result: RunResult): Json<T> {
       return parsed(result.response)
     case 'replayed': {
       const { bodyBytesOmitted } = result.response
-      if (bodyBytesOmitted !== null) throw new RepriseError('idempotency-result-gone')
+      if (bodyBytesOmitted !== null) throw new RepriseError(RESULT_GONE)
       return parsed(result.response)
     }
     case 'postponed':
-      throw new RepriseError('idempotency-retry-later')
+      throw new RepriseError(RETRY_LATER)
     case 'in_progress':
     case 'mismatch':
     case 'unknown':
-      throw new RepriseError(refusalCodes[result.outcome])
+      throw new RepriseError(refusals[result.outcome])
   }
 }
 

@@ -6,7 +6,8 @@
 
 import type { Dialect } from '../core/dialects/dialect.ts'
 import { refuse } from '../core/dialects/refuse.ts'
-import { ERRORS, type ErrorCode, isClientErrorCode } from '../core/errors.ts'
+import { ERRORS, type ErrorCode } from '../core/error-table.ts'
+import { isClientErrorCode } from '../core/errors.ts'
 import { type KeyOptions, parseKey } from '../core/key.ts'
 import type { RunOptions } from '../core/options.ts'
 import type { Occurrence } from '../core/problem.ts'
@@ -92,7 +93,10 @@ function responseOf(
 ): OpenApiResponse {
   const where = docsUrl === undefined ? {} : { docsUrl }
   const examples = same.map(({ code, title }) => {
-    return [code, { summary: title, value: bodyOf(dialect, { code, ...where }) }] as const
+    return [
+      code,
+      { summary: title, value: bodyOf(dialect, { ...ERRORS[code], ...where }) },
+    ] as const
   })
   return {
     description: same.map(({ title }) => title).join(' · '),
@@ -117,7 +121,7 @@ function bodyOf(dialect: Dialect, occurrence: Occurrence): unknown {
 function errorSchema(dialect: Dialect): JsonSchema {
   // The keys of the table are its codes, but the compiler takes them for any texts.
   const codes = (Object.keys(ERRORS) as ErrorCode[]).filter(isClientErrorCode)
-  const occurrences = codes.flatMap((code) => [{ code }, { code, key: EXAMPLE_KEY }])
+  const occurrences = codes.flatMap((code) => [ERRORS[code], { ...ERRORS[code], key: EXAMPLE_KEY }])
   return inferSchema(occurrences.map((occurrence) => bodyOf(dialect, occurrence)))
 }
 

@@ -188,8 +188,6 @@ export interface RouteRules {
   readonly required: boolean
   readonly preferWaitMsMax: number
   readonly fingerprint: FingerprintOptions
-  /** Isolation of the transaction, `true` for the database's default; `false` in lease mode. */
-  readonly transaction: boolean | Isolation
 }
 
 /**
@@ -209,7 +207,6 @@ export function resolveRules<Req>(options: HttpOptions<Req>): RouteRules {
     required: options.required ?? dialect.keyRequired,
     preferWaitMsMax: whole('preferWaitMsMax', preferWaitMsMax, 0),
     fingerprint: { bodyBytesMax: BODY_BYTES_MAX, ...options.fingerprint },
-    transaction: checkedTransaction(options),
   }
 }
 
@@ -219,33 +216,6 @@ function checkedMethods(given: readonly string[]): readonly string[] {
   if (safe !== undefined) throw invalid(`methods names ${safe}, which is never recorded`)
   if (methods.length === 0) throw invalid('methods is empty: nothing would be protected')
   return methods
-}
-
-/**
- * Checks that no key may be older than the answers of its caller are kept.
- *
- * @throws RepriseError `reprise-options-invalid`
- */
-export function checkKeyAge({ keyAge }: { readonly keyAge?: KeyAge }, retentionMs: number): void {
-  if (keyAge === undefined || keyAge.ageMsMax <= retentionMs) return
-  throw invalid(
-    `ageMsMax (${keyAge.ageMsMax}) is longer than retentionMs (${retentionMs}): a request that is forgotten would run again. Lower ageMsMax or raise retentionMs`,
-  )
-}
-
-/** What goes with transaction mode, and what can not. */
-function checkedTransaction<Req>(options: HttpOptions<Req>): boolean | Isolation {
-  const { transaction = false, failOpen, streams } = options
-  if (transaction === false) return false
-  if (failOpen === true) {
-    throw invalid('failOpen and transaction exclude each other: a handler without store has no tx')
-  }
-  if (streams === 'bypass') {
-    throw invalid(
-      `streams: 'bypass' and transaction exclude each other: the answer has to be whole to be committed`,
-    )
-  }
-  return transaction
 }
 
 /** The settings of a route that `operation` answers. */

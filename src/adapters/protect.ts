@@ -7,9 +7,20 @@
 
 import { replayStatusOf } from '../core/dialects/dialect.ts'
 import { freshMarks, replayMarks } from '../core/dialects/marks.ts'
-import { refusalCodes, refuse } from '../core/dialects/refuse.ts'
+import { refusals, refuse } from '../core/dialects/refuse.ts'
+import {
+  IN_PROGRESS,
+  KEY_INVALID,
+  KEY_MISSING,
+  REPLAY_FORBIDDEN,
+  RESULT_GONE,
+  RETRY_LATER,
+  STORE_UNAVAILABLE,
+  TOO_EARLY,
+} from '../core/error-table.ts'
 import { isClientErrorCode, isRepriseError } from '../core/errors.ts'
 import { fingerprintRequest, refuseOver } from '../core/fingerprint.ts'
+import type { KeyResult } from '../core/key.ts'
 import { invalid } from '../core/options.ts'
 import type { Occurrence } from '../core/problem.ts'
 import type { Origin } from '../core/record.ts'
@@ -19,16 +30,11 @@ import type { RunRequest } from '../engine/job.ts'
 import type { AnyReprise } from '../engine/reprise.ts'
 import type { RunResult } from '../engine/result.ts'
 import { omittedBytes } from '../engine/seal.ts'
-import type { InvalidInput } from '../engine/servable.ts'
+import type { Servable } from '../engine/servable.ts'
+import type { Isolation } from '../engine/transactions.ts'
 import { type Asked, type Exchange, headerOf, isEarly, waitOf } from './exchange.ts'
-import { comparedBy, type FoundKey, readKey } from './key-source.ts'
-import {
-  type CaptureOptions,
-  checkKeyAge,
-  type HttpOptions,
-  type RouteRules,
-  resolveRules,
-} from './options.ts'
+import { comparedBy, readKey } from './key-source.ts'
+import { type CaptureOptions, type HttpOptions, type RouteRules, resolveRules } from './options.ts'
 import { type Execute, WatchedHandler } from './watched-handler.ts'
 
 /**
@@ -64,6 +70,7 @@ export class Guard<Req, Tx> {
   ) {
     this.options = options
     this.#rules = resolveRules(options)
+    if (options.transaction) reprise.checkTransaction(options)
     const runOptions = handler.isRepeatable ? options : { ...options, transactionAttemptsMax: 1 }
     const own = reprise.with(runOptions)
     this.#reprise = options.sensitive === true ? own.with({ bodyBytesMax: 0 }) : own
@@ -72,12 +79,7 @@ export class Guard<Req, Tx> {
       streams: options.streams ?? 'buffer',
     }
     if (own.options.retentionIsFixed) {
-      checkKeyAge(options, own.options.retentionMs('any'))
-    }
-    if (this.#rules.transaction !== false && !reprise.hasTransactions) {
-      throw invalid(
-        'transaction is set, and the store has no transactions: use PostgreSQL or SQLite',
-      )
+      options.keyAge?.checkRetention(own.options.retentionMs('any'))
     }
   }
 
@@ -109,47 +111,43 @@ export class Guard<Req, Tx> {
       const result =
         serve === undefined
           ? await this.#run(run, watched.execute)
-          : await serve.serve(run, await this.#input(request, exchange))
-      if (result.outcome === 'invalid') return this.#invalid(exchange, key, result)
+          : await serve.serve(run, await this.#input(serve, { request, exchange }))
+      if (result.outcome === 'rejected') {
+        return this.#reject(exchange, { ...result.occurrence, key })
+      }
       return await this.#answer(request, { run, result, hasBegun: watched.hasBegun })
     } catch (error) {
       const isOurs = isRepriseError(error) && error !== watched.thrown
       if (!isOurs || !isClientErrorCode(error.code)) throw error
-      const isDown = error.code === 'idempotency-store-unavailable' && !watched.hasBegun
+      const isDown = error.code === STORE_UNAVAILABLE.code && !watched.hasBegun
       if (isDown && key !== undefined && this.options.failOpen === true) {
         return this.#degraded(exchange, key)
       }
-      const occurrence = { code: error.code, ...(key === undefined ? {} : { key }) }
+      const { code, status, title, retryable, hint, detail } = error
+      const entry = { code, status, title, retryable, hint }
+      const occurrence = key === undefined ? entry : { ...entry, key }
       // Details of the store's failures are not the client's business; those of its own request are.
       if (run !== undefined) return this.#refused(occurrence)
-      const { detail } = error
       return this.#reject(exchange, detail === undefined ? occurrence : { ...occurrence, detail })
     }
   }
 
-  async #input(request: Req, exchange: Exchange): Promise<unknown> {
-    const { options } = this
-    if (options.input !== undefined) return options.input(request)
-    return exchange.value(comparedBy(exchange, this.#rules, options))
-  }
-
-  #invalid(exchange: Exchange, key: string, { issues }: InvalidInput): Protected {
-    const [issue] = issues
-    const detail = issue?.path ? `${issue.path}: ${issue.message}` : (issue?.message ?? 'Invalid')
-    const members = { errors: issues }
-    return this.#reject(exchange, { code: 'idempotency-input-invalid', key, detail, members })
+  async #input(serve: Servable, asked: { request: Req; exchange: Exchange }): Promise<unknown> {
+    const { input } = this.options
+    if (input !== undefined) return input(asked.request)
+    return serve.read(await asked.exchange.body(this.#rules.fingerprint))
   }
 
   #withoutKey(
-    found: Exclude<FoundKey, { kind: 'key' }>,
+    found: Exclude<KeyResult, { kind: 'key' }>,
     exchange: Exchange,
   ): Protected | undefined {
     if (found.kind === 'invalid') {
-      const { kind: _, ...fault } = found
-      return this.#reject(exchange, fault)
+      const { detail, reason } = found
+      return this.#reject(exchange, { ...KEY_INVALID, detail, keyFault: reason })
     }
-    if (this.#rules.required) return this.#reject(exchange, { code: 'idempotency-key-missing' })
-    if (isEarly(exchange)) return this.#reject(exchange, { code: 'idempotency-too-early' })
+    if (this.#rules.required) return this.#reject(exchange, KEY_MISSING)
+    if (isEarly(exchange)) return this.#reject(exchange, TOO_EARLY)
     if (this.options.serve !== undefined) return undefined
     this.#bypass(exchange)
     return BYPASSED
@@ -171,12 +169,13 @@ export class Guard<Req, Tx> {
   }
 
   #run(request: RunRequest, execute: Execute<Tx>): Promise<RunResult> {
-    const { transaction } = this.#rules
+    // Whether it can be set at all depends on `Tx`, which the compiler does not follow here.
+    const transaction: boolean | Isolation = this.options.transaction ?? false
     const reprise = this.#reprise
     if (transaction === false || reprise.runInTransaction === undefined) {
       return reprise.run(request, execute)
     }
-    const options = typeof transaction === 'boolean' ? {} : { isolation: transaction }
+    const options = transaction === true ? {} : { isolation: transaction }
     return reprise.runInTransaction(request, execute, options)
   }
 
@@ -189,7 +188,7 @@ export class Guard<Req, Tx> {
     if (typeof caller !== 'string' || caller === '') {
       throw invalid('caller() gave no caller: run authentication before this route is protected')
     }
-    checkKeyAge(options, this.#reprise.options.retentionMs(caller))
+    options.keyAge?.checkRetention(this.#reprise.options.retentionMs(caller))
     const version = options.version?.(request)
     const comparison = comparedBy(exchange, this.#rules, options)
     refuseOver(Number(headerOf(exchange, 'content-length') ?? 0), comparison)
@@ -235,11 +234,11 @@ export class Guard<Req, Tx> {
       }
       case 'replayed': {
         const isAllowed = (await this.options.authorizeReplay?.(request)) ?? true
-        if (!isAllowed) return this.#refused({ code: 'idempotency-replay-forbidden', key: run.key })
+        if (!isAllowed) return this.#refused({ ...REPLAY_FORBIDDEN, key: run.key })
         const { response, requestId, expiresInMs } = result
         const { status, bodyBytesOmitted } = response
         if (this.options.sensitive === true && bodyBytesOmitted !== null) {
-          return this.#refused({ code: 'idempotency-result-gone', key: run.key })
+          return this.#refused({ ...RESULT_GONE, key: run.key })
         }
         const replay = { status, originalRequestId: requestId, expiresInMs, bodyBytesOmitted }
         const headers = [...response.headers, ...replayMarks(dialect, keyed, replay)]
@@ -247,18 +246,14 @@ export class Guard<Req, Tx> {
         return { kind: 'answered', response: replayed }
       }
       case 'in_progress':
-        return this.#refused({
-          ...{ code: refusalCodes.in_progress, key: run.key },
-          retryAfterSeconds: Math.ceil(result.retryAfterMs / 1000),
-        })
-      case 'postponed':
-        return this.#refused({
-          ...{ code: 'idempotency-retry-later', key: run.key },
-          retryAfterSeconds: Math.ceil(result.retryAfterMs / 1000),
-        })
+      case 'postponed': {
+        const entry = result.outcome === 'postponed' ? RETRY_LATER : IN_PROGRESS
+        const retryAfterSeconds = Math.ceil(result.retryAfterMs / 1000)
+        return this.#refused({ ...entry, key: run.key, retryAfterSeconds })
+      }
       case 'mismatch':
       case 'unknown':
-        return this.#refused({ code: refusalCodes[result.outcome], key: run.key })
+        return this.#refused({ ...refusals[result.outcome], key: run.key })
     }
   }
 

@@ -5,7 +5,8 @@
  * @module
  */
 
-import { type ClientErrorCode, docsUrlOf, ERRORS } from '../core/errors.ts'
+import { type ClientErrorCode, ERRORS } from '../core/error-table.ts'
+import { docsUrlOf } from '../core/errors.ts'
 import { FORM_FIELD } from '../core/form-field.ts'
 import type { KeyFormat } from '../core/key.ts'
 import { type ResolvedRunOptions, type RunOptions, resolveRunOptions } from '../core/options.ts'

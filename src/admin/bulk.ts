@@ -8,10 +8,9 @@ import type { BatchItem } from '../engine/desk-batches.ts'
 import type { Admin, Batch, Order, RequestAction, RequestFilter } from './admin.ts'
 import { BatchRunner, batchOf } from './batches.ts'
 import { type Changes, checkAction } from './changes.ts'
-import { entryOf, queryInvalid } from './check.ts'
+import { checkText, entryOf, queryInvalid } from './check.ts'
 import type { Look } from './look.ts'
 import type { AdminParts } from './parts.ts'
-import { versionOf } from './rules.ts'
 
 /** How many are read at once. */
 const PAGE = 200
@@ -39,30 +38,44 @@ export class Bulk implements Pick<Admin, 'startBatch' | 'batch' | 'cancelBatch'>
     order: Order,
   ): Promise<Batch> {
     checkAction(action)
-    const entry = entryOf(action, 'batch', order)
+    entryOf(action, 'batch', order)
     const { desk, context } = this.#parts
     await context.store.ready()
     await this.#runner.takeUp()
-    const items = 'ids' in on ? await this.#named(on.ids) : await this.#matching(on.filter)
+    const { orderKey } = order
+    const first = orderKey === undefined ? undefined : await desk.batches.ordered(orderKey)
+    const batch = first ?? (await this.#begin(action, on, order))
+    const begun = await this.#runner.find(batch)
+    if (begun === undefined) throw queryInvalid('The batch was removed as it began')
+    return begun
+  }
+
+  async #begin(
+    action: RequestAction,
+    on: Parameters<Admin['startBatch']>[1],
+    order: Order,
+  ): Promise<string> {
+    const { desk, context } = this.#parts
+    const entry = entryOf(action, 'batch', order)
+    const items = 'ids' in on ? this.#named(on.ids) : await this.#matching(on.filter)
     const { confirm } = order
     if (confirm !== undefined && confirm !== String(items.length)) {
       throw queryInvalid(`${confirm} requests were confirmed, and there are ${items.length}`)
     }
     const isConfirmed = confirm !== undefined
     const made = { batch: context.random.token(), action, entry, isConfirmed, items }
-    const batch = await desk.batches.begin(made)
-    const begun = await this.#runner.find(batch)
-    if (begun === undefined) throw queryInvalid('The batch was removed as it began')
-    return begun
+    return desk.batches.begin(made)
   }
 
   async batch(batch: string): Promise<Batch | undefined> {
+    checkText('batch', batch)
     await this.#parts.context.store.ready()
     await this.#runner.takeUp()
     return this.#runner.find(batch)
   }
 
   async cancelBatch(batch: string): Promise<Batch | undefined> {
+    checkText('batch', batch)
     const { desk, context } = this.#parts
     await context.store.ready()
     await desk.batches.cancel(batch)
@@ -70,15 +83,11 @@ export class Bulk implements Pick<Admin, 'startBatch' | 'batch' | 'cancelBatch'>
     return kept && batchOf(kept)
   }
 
-  async #named(ids: readonly string[]): Promise<readonly BatchItem[]> {
-    this.#checkCount(ids.length)
-    const { desk, settings } = this.#parts
-    const items: BatchItem[] = []
-    for (const [place, id] of [...new Set(ids)].entries()) {
-      const found = await desk.find(settings.view, id)
-      items.push({ place, id, version: found === undefined ? null : versionOf(found.row) })
-    }
-    return items
+  /** Those that are named are acted on as they stand then. */
+  #named(ids: readonly string[]): readonly BatchItem[] {
+    const distinct = [...new Set(ids)]
+    this.#checkCount(distinct.length)
+    return distinct.map((id, place) => ({ place, id, version: null }))
   }
 
   async #matching(filter: RequestFilter): Promise<readonly BatchItem[]> {

@@ -4,6 +4,7 @@
  * @module
  */
 
+import { QUERY_INVALID } from '../core/error-table.ts'
 import { RepriseError } from '../core/errors.ts'
 import { DESK_STATES, type DeskFilter, type DeskQuery, type OrderEntry } from '../engine/desk.ts'
 import type { Order, PageQuery, RequestFilter } from './admin.ts'
@@ -11,12 +12,15 @@ import type { Order, PageQuery, RequestFilter } from './admin.ts'
 /** How many a page has at most. */
 const LIMIT_MAX = 200
 
+/** A hundred years, in milliseconds. */
+const AGE_MS_MAX = 3_155_760_000_000
+
 /** Longer texts are cut by nobody; they are refused. */
 const TEXT_MAX = 2000
 
 /** What was asked for can not be. */
 export function queryInvalid(detail: string): RepriseError {
-  return new RepriseError('reprise-query-invalid', detail)
+  return new RepriseError(QUERY_INVALID, detail)
 }
 
 /** @throws RepriseError `reprise-query-invalid` */
@@ -35,12 +39,9 @@ export function checkFilter(filter: RequestFilter): DeskFilter {
       throw queryInvalid(`There is no state ${state}; there are ${DESK_STATES.join(', ')}`)
     }
   }
-  const whole = { status, olderThanMs, duplicatesMin }
-  for (const [name, value] of Object.entries(whole)) {
-    if (value !== undefined && !(Number.isInteger(value) && value >= 0)) {
-      throw queryInvalid(`${name} is a whole number of at least 0, not ${value}`)
-    }
-  }
+  checkWhole('status', status, 999)
+  checkWhole('olderThanMs', olderThanMs, AGE_MS_MAX)
+  checkWhole('duplicatesMin', duplicatesMin, 1_000_000_000)
   const isPrefix = key?.endsWith('*') === true
   const texts = [filter.operation, filter.caller, key, filter.recoveryPoint, filter.requestId]
   for (const text of texts) if (text !== undefined) checkText('A filter', text, 0)
@@ -52,16 +53,23 @@ export function checkFilter(filter: RequestFilter): DeskFilter {
   }
 }
 
+function checkWhole(name: string, value: number | undefined, most: number): void {
+  if (value === undefined || (Number.isInteger(value) && value >= 0 && value <= most)) return
+  throw queryInvalid(`${name} is a whole number from 0 to ${most}, not ${value}`)
+}
+
 /** @throws RepriseError `reprise-query-invalid` when it does not say who and why */
 export function entryOf(action: string, subject: string, order: Order): OrderEntry {
   const { author, reason, ip = null, orderKey = null } = order
+  checkText('what it is about', subject)
   checkText('author', author)
   checkText('reason', reason)
   if (orderKey !== null) checkText('orderKey', orderKey)
   return { action, subject, author, note: reason, ip, orderKey }
 }
 
-function checkText(name: string, text: string, least = 1): void {
+/** @throws RepriseError `reprise-query-invalid` */
+export function checkText(name: string, text: string, least = 1): void {
   const length = typeof text === 'string' ? text.trim().length : -1
   if (length < least || text.length > TEXT_MAX || text.includes('\0')) {
     throw queryInvalid(`${name} has from ${least} to ${TEXT_MAX} characters`)

@@ -4,6 +4,7 @@
  * @module
  */
 
+import { ADMIN_UNSUPPORTED } from '../core/error-table.ts'
 import { RepriseError } from '../core/errors.ts'
 import { type LeaseReprise, partsOf } from '../engine/reprise.ts'
 import type { Admin } from './admin.ts'
@@ -29,7 +30,7 @@ export function createAdmin(reprise: LeaseReprise, options: AdminOptions = {}): 
   if (desk === undefined) {
     const hint = name === 'memory' ? ': make it by memoryStore({ desk: memoryDesk })' : ''
     const detail = `The ${name} store has no view for operators${hint}`
-    throw new RepriseError('reprise-admin-unsupported', detail)
+    throw new RepriseError(ADMIN_UNSUPPORTED, detail)
   }
   const { clock = context.clock } = options
   const parts = { reprise, context, desk, clock, settings: resolveAdmin(options) }

@@ -4,6 +4,7 @@
  * @module
  */
 
+import { createHash } from 'node:crypto'
 import type { DeskJob, DeskPage, DeskRow } from '../engine/desk.ts'
 import type { DeadLetter, HistoryEntry } from '../engine/letters.ts'
 import {
@@ -18,7 +19,7 @@ import {
   type StateCounts,
   type WorkerSummary,
 } from './admin.ts'
-import { checkFilter, checkPage, queryInvalid } from './check.ts'
+import { checkFilter, checkPage, checkText, queryInvalid } from './check.ts'
 import { explain } from './explain.ts'
 import { Overviews } from './overview.ts'
 import type { AdminParts } from './parts.ts'
@@ -71,6 +72,7 @@ export class Look {
   }
 
   async findByKey(key: string): Promise<readonly RequestSummary[]> {
+    checkText('key', key)
     const { desk, view } = await this.#ready()
     const { items } = await desk.list(view, { key }, { limit: SAME_KEY_MAX, after: null })
     return items.map(summaryOf)
@@ -90,7 +92,7 @@ export class Look {
     return {
       ...{ ...summaryOf(row), fingerprint: row.fingerprint, ...row.origin },
       ...{ resource: row.resource, leaseUntil: row.leaseUntil, history, jobs },
-      leaseOwner: row.leaseUntil !== null && row.leaseUntil > row.now ? row.owner : null,
+      leaseOwner: row.leaseUntil !== null && row.leaseUntil > row.now ? ownerOf(row) : null,
       ...{ duplicateNotes: notes, letter: row.letter, now: row.now },
       ...{ explanation: explain(known), story: storyOf(known) },
       possibilities: possibilitiesOf({ row, history }, hasCompleter),
@@ -158,6 +160,11 @@ export class Look {
   #error(error: string | null): string | null {
     return error === null ? null : String(this.#parts.settings.redact(error))
   }
+}
+
+/** Who holds the lease, without the token that it is held by. */
+function ownerOf({ owner }: DeskRow): string | null {
+  return owner && createHash('sha256').update(owner).digest('hex').slice(0, 12)
 }
 
 /** A request in a list. */

@@ -79,7 +79,7 @@ function withoutSecrets(text: string): string {
 
 /** The check that every number of a card passes. */
 function isCardNumber(text: string): boolean {
-  const digits = [...text.replaceAll(/\D/g, '')].reverse().map(Number)
+  const digits = text.replaceAll(/\D/g, '').split('').reverse().map(Number)
   const sum = digits.reduce((all, digit, index) => {
     const doubled = index % 2 === 0 ? digit : digit * 2
     return all + (doubled > 9 ? doubled - 9 : doubled)

@@ -74,7 +74,7 @@ interface Ruled {
 
 /** What has to be typed where an action is dangerous: the end of the key. */
 export function confirmationOf(key: string): string {
-  return [...key].slice(-CONFIRMING).join('')
+  return key.slice(-CONFIRMING)
 }
 
 function unconfirmed(seen: Seen): string {
@@ -150,7 +150,7 @@ const JUDGES: Readonly<Record<RequestAction, (seen: Seen, hasCompleter: boolean)
     if (isHeld(row)) return no('Somebody works on it. Release it first.')
     if (row.state === 'needs_person') return no('Its dead letter has to be settled.')
     if (row.state === 'expired') return no('It is past its retention: the key is free.')
-    if (row.status !== null) return danger('expire', FREED)
+    if (row.status !== null) return danger('expire', `${FREED} ${CACHED}`)
     const isUntouched = row.recoveryPoint === STARTED && history.every(isHarmless)
     const text = `${FREED} What was left of it is put before a person.`
     return isUntouched ? yes('expire', text) : danger('expire', text)
@@ -158,6 +158,7 @@ const JUDGES: Readonly<Record<RequestAction, (seen: Seen, hasCompleter: boolean)
 }
 
 const FREED = 'The next request with this key runs from the start.'
+const CACHED = 'A process that has the answer at hand may give it for another minute.'
 
 /** Whether the try has rolled back whatever it did. */
 function isHarmless({ callKey, ending }: Seen['history'][number]): boolean {

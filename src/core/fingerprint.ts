@@ -10,11 +10,13 @@
  */
 
 import { createHash, type Hash } from 'node:crypto'
+import { BODY_TOO_LARGE } from './error-table.ts'
 import { RepriseError } from './errors.ts'
 import { bytesOf, canonicalForm } from './form.ts'
 import { lengthPrefixed } from './identity.ts'
 import { type CanonicalOptions, canonicalJson } from './json.ts'
 import { canonicalValue } from './json-value.ts'
+import { essenceOf, isForm, isJson } from './media-type.ts'
 import type { OpenSecretRing } from './secret.ts'
 
 /** Keeps these digests apart from all others, and from those of later versions. */
@@ -176,10 +178,7 @@ function digestBody(
 /** Canonical text of a body; `undefined` if it is not JSON, whatever its media type says. */
 function jsonOf(body: Uint8Array, options: BodyOptions): string | undefined {
   const text = decodeUtf8(body)
-  if (text === undefined) return undefined
-  const result = canonicalJson(text, options)
-  if (result.kind === 'refused') throw new RepriseError('idempotency-body-invalid', result.detail)
-  return result.kind === 'canonical' ? result.text : undefined
+  return text === undefined ? undefined : canonicalJson(text, options)
 }
 
 /** Keeps a byte order mark, which JSON does not allow. */
@@ -191,19 +190,6 @@ function decodeUtf8(bytes: Uint8Array): string | undefined {
   } catch {
     return undefined
   }
-}
-
-/** The media type without parameters: a retry may well say `charset` where the first try did not. */
-function essenceOf(contentType: string | null | undefined): string {
-  return (contentType ?? '').split(';', 1).join('').trim().toLowerCase()
-}
-
-function isJson(essence: string): boolean {
-  return essence.endsWith('/json') || essence.endsWith('+json')
-}
-
-function isForm(essence: string): boolean {
-  return essence === 'application/x-www-form-urlencoded'
 }
 
 function hasCanonicalForm(contentType: string | null | undefined): boolean {
@@ -225,7 +211,7 @@ export function refuseOver(
   { bodyBytesMax = Number.POSITIVE_INFINITY }: BodyOptions,
 ): void {
   if (bytes <= bodyBytesMax) return
-  throw new RepriseError('idempotency-body-too-large', `The body has over ${bodyBytesMax} bytes`)
+  throw new RepriseError(BODY_TOO_LARGE, `The body has over ${bodyBytesMax} bytes`)
 }
 
 function hashOf(data: string | Uint8Array): string {

@@ -6,8 +6,8 @@
  * @module
  */
 
-import { RepriseError } from './errors.ts'
-import { type CanonicalOptions, DEPTH_MAX } from './json.ts'
+import type { RepriseError } from './errors.ts'
+import { bodyInvalid, type CanonicalOptions, DEPTH_MAX } from './json.ts'
 
 /** A container whose entries are being written. */
 interface Walk {
@@ -92,8 +92,4 @@ function hasToJson(value: unknown): value is { toJSON(): unknown } {
 
 function unsayable(what: string): RepriseError {
   return bodyInvalid(`The body has ${what} that JSON can not say`)
-}
-
-function bodyInvalid(detail: string): RepriseError {
-  return new RepriseError('idempotency-body-invalid', detail)
 }

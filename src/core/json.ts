@@ -8,10 +8,14 @@
  * nothing is normalised in Unicode. An object that names a member twice is refused: which of the two
  * holds depends on who reads it.
  *
- * Nothing here recurses, so no body can overflow the stack.
+ * Nothing here recurses, so no body can overflow the stack. `JSON.parse` is asked first whether the text
+ * is JSON at all; what is left to do then is to walk along its tokens.
  *
  * @module
  */
+
+import { BODY_INVALID } from './error-table.ts'
+import { RepriseError } from './errors.ts'
 
 /** Limits and exceptions of the canonical form. */
 export interface CanonicalOptions {
@@ -30,211 +34,116 @@ export interface CanonicalOptions {
   readonly exclude?: readonly string[]
 }
 
-/** Why a well-formed body is not taken. */
-export type JsonFault = 'duplicate-member' | 'too-deep'
-
-/** What became of a text. `detail` names no member and no value. */
-export type CanonicalResult =
-  | { readonly kind: 'canonical'; readonly text: string }
-  | { readonly kind: 'not-json' }
-  | { readonly kind: 'refused'; readonly reason: JsonFault; readonly detail: string }
-
 /** How deep a body may be nested unless configured otherwise. */
 export const DEPTH_MAX = 128
 
-/** `true`, `false`, `null` or a number, by the grammar of RFC 8259. */
-const LITERAL = /true|false|null|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y
+/**
+ * A string, a bracket or a literal. In a text that is known to be JSON, the commas and colons between
+ * them follow from where they stand.
+ */
+const TOKEN = /"(?:[^"\\]|\\.)*"|[{}[\]]|[^\s"{}[\]:,]+/g
 
-const QUOTE = 0x22
-const BACKSLASH = 0x5c
-const COMMA = 0x2c
-const COLON = 0x3a
-const OPEN_BRACKET = 0x5b
-const CLOSE_BRACKET = 0x5d
-const OPEN_BRACE = 0x7b
-const CLOSE_BRACE = 0x7d
+/** Strings that can be written in more than one way: with an escape, or with half a character. */
+const AMBIGUOUS = /[\\\ud800-\udfff]/
 
 /** An object or array that is not closed yet. */
-interface Frame {
+interface Open {
   /** `null` in an array. */
   readonly members: Member[] | null
-  readonly close: number
+  /** The member whose value is next. */
+  member: Member | undefined
   /** Canonical text of the elements of an array, so far. */
   text: string
 }
 
 interface Member {
   readonly name: string
-  /** Where the name begins, in characters. */
+  /** Which token of the text the name is. */
   readonly at: number
   /** Canonical text of name and colon, then also of the value. */
   text: string
 }
 
 /**
- * The canonical form of a JSON text. It is `not-json` exactly when `JSON.parse` throws, except that a
- * text that is too deep is refused without being read to its end.
+ * The canonical form of a JSON text; `undefined` exactly when `JSON.parse` throws.
+ *
+ * @throws RepriseError `idempotency-body-invalid` where a member is named twice or the nesting is too
+ * deep; the detail names no member and no value
  */
-export function canonicalJson(text: string, options: CanonicalOptions = {}): CanonicalResult {
-  return new Canonicalizer(text, options).run()
+export function canonicalJson(source: string, options: CanonicalOptions = {}): string | undefined {
+  const { depthMax = DEPTH_MAX, exclude = [] } = options
+  const open: Open[] = []
+  let at = 0
+  for (const token of isJson(source) ? (source.match(TOKEN) ?? []) : []) {
+    if (token === '{' || token === '[') {
+      if (open.length >= depthMax) {
+        throw bodyInvalid(`The body is nested deeper than ${depthMax} levels`)
+      }
+      open.push({ members: token === '{' ? [] : null, member: undefined, text: '' })
+    } else {
+      const closed = token === '}' || token === ']' ? open.pop() : undefined
+      const isOutermost = open.length === 0
+      const text = closed ? close(closed, source, isOutermost ? exclude : []) : spelled(token)
+      const around = open.at(-1)
+      if (around === undefined) return text
+      place(text, around, at)
+    }
+    at++
+  }
+  return undefined
 }
 
-/**
- * Reads a text from left to right, once. Methods that read a value answer with its canonical text, or
- * with the empty text when there is none yet: a container was opened, or a fault was found.
- */
-class Canonicalizer {
-  readonly #source: string
-  readonly #depthMax: number
-  readonly #exclude: readonly string[]
-  readonly #open: Frame[] = []
-  #at = 0
-  #fault: CanonicalResult | null = null
-  #duplicateAt: number | null = null
-
-  constructor(source: string, options: CanonicalOptions) {
-    this.#source = source
-    this.#depthMax = options.depthMax ?? DEPTH_MAX
-    this.#exclude = options.exclude ?? []
+function isJson(text: string): boolean {
+  try {
+    // Its result is used: bundlers take the call for one without effect and would drop it.
+    return JSON.parse(text) !== undefined
+  } catch {
+    return false
   }
+}
 
-  run(): CanonicalResult {
-    while (this.#fault === null) {
-      let value = this.#value()
-      while (value !== '') {
-        const frame = this.#open.at(-1)
-        if (frame === undefined) return this.#end(value)
-        value = this.#attach(frame, value)
-      }
-    }
-    return this.#fault
-  }
+/** A string or literal in the one way that it is written here. */
+function spelled(token: string): string {
+  return AMBIGUOUS.test(token) ? JSON.stringify(JSON.parse(token)) : token
+}
 
-  #value(): string {
-    const code = this.#peek()
-    if (code === QUOTE) return this.#string()
-    if (code === OPEN_BRACE) return this.#enter({ members: [], close: CLOSE_BRACE, text: '' })
-    if (code === OPEN_BRACKET) return this.#enter({ members: null, close: CLOSE_BRACKET, text: '' })
-    const start = this.#at
-    LITERAL.lastIndex = start
-    if (!LITERAL.test(this.#source)) return this.#fail()
-    this.#at = LITERAL.lastIndex
-    return this.#source.slice(start, this.#at)
-  }
-
-  #enter(frame: Frame): string {
-    if (this.#open.length >= this.#depthMax) {
-      const detail = `The body is nested deeper than ${this.#depthMax} levels`
-      return this.#fail({ kind: 'refused', reason: 'too-deep', detail })
-    }
-    this.#at++
-    this.#open.push(frame)
-    if (this.#peek() === frame.close) {
-      this.#at++
-      return this.#leave(frame)
-    }
-    if (frame.members !== null) this.#name(frame.members)
-    return ''
-  }
-
-  #name(members: Member[]): void {
-    const isQuoted = this.#peek() === QUOTE
-    const at = this.#at
-    const text = isQuoted ? this.#string() : this.#fail()
-    if (text === '') return
-    if (this.#peek() === COLON) this.#at++
-    else this.#fail()
+/** Puts a text where it stands: among elements, as a name, or after its name. */
+function place(text: string, around: Open, at: number): void {
+  const { members, member } = around
+  if (members === null) around.text += around.text === '' ? text : `,${text}`
+  else if (member === undefined) {
     const name: string = text.includes('\\') ? JSON.parse(text) : text.slice(1, -1)
-    members.push({ name, at, text: `${text}:` })
-  }
-
-  /** Adds a value to the container it stands in; answers with that container if it ends there. */
-  #attach(frame: Frame, value: string): string {
-    const member = frame.members?.at(-1)
-    if (member !== undefined) member.text += value
-    else frame.text += frame.text === '' ? value : `,${value}`
-    const code = this.#peek()
-    this.#at++
-    if (code === frame.close) return this.#leave(frame)
-    if (code !== COMMA) return this.#fail()
-    if (frame.members !== null) this.#name(frame.members)
-    return ''
-  }
-
-  #leave(frame: Frame): string {
-    this.#open.pop()
-    if (frame.members === null) return `[${frame.text}]`
-    const isOutermost = this.#open.length === 0
-    let text = ''
-    let last: Member | undefined
-    for (const member of sorted(frame.members)) {
-      if (member.name === last?.name) this.#duplicateAt ??= member.at
-      last = member
-      if (isOutermost && this.#exclude.includes(member.name)) continue
-      text += text === '' ? member.text : `,${member.text}`
-    }
-    return `{${text}}`
-  }
-
-  #string(): string {
-    const start = this.#at
-    let isPlain = true
-    for (let at = start + 1; at < this.#source.length; at++) {
-      const code = this.#source.charCodeAt(at)
-      if (code === QUOTE) {
-        this.#at = at + 1
-        const raw = this.#source.slice(start, at + 1)
-        return isPlain ? raw : this.#escaped(raw)
-      }
-      if (code < 0x20) break
-      if (code === BACKSLASH) at++
-      // A surrogate may be a lone one, which is only distinct from others when it is escaped.
-      if (code === BACKSLASH || (code & 0xf800) === 0xd800) isPlain = false
-    }
-    return this.#fail()
-  }
-
-  #escaped(raw: string): string {
-    try {
-      return JSON.stringify(JSON.parse(raw))
-    } catch {
-      return this.#fail()
-    }
-  }
-
-  #end(text: string): CanonicalResult {
-    if (!Number.isNaN(this.#peek())) return { kind: 'not-json' }
-    if (this.#duplicateAt === null) return { kind: 'canonical', text }
-    const detail = `An object names a member again at character ${this.#duplicateAt + 1} of the body`
-    return { kind: 'refused', reason: 'duplicate-member', detail }
-  }
-
-  /** Skips white space. The code of the character after it, `NaN` at the end. */
-  #peek(): number {
-    for (;;) {
-      const code = this.#source.charCodeAt(this.#at)
-      if (code !== 0x20 && code !== 0x0a && code !== 0x0d && code !== 0x09) return code
-      this.#at++
-    }
-  }
-
-  #fail(fault: CanonicalResult = { kind: 'not-json' }): '' {
-    this.#fault ??= fault
-    return ''
+    around.member = { name, at, text: `${text}:` }
+    members.push(around.member)
+  } else {
+    member.text += text
+    around.member = undefined
   }
 }
 
-/** In order of names; equal names in order of appearance. Most clients send them in some order. */
-function sorted(members: Member[]): readonly Member[] {
-  let last: string | undefined
-  for (const { name } of members) {
-    if (last !== undefined && last > name) return members.sort(byName)
-    last = name
+/** The text of an array, or of an object with its members in the order of their names. */
+function close({ members, text }: Open, source: string, exclude: readonly string[]): string {
+  if (members === null) return `[${text}]`
+  let sorted = ''
+  let last: Member | undefined
+  for (const member of members.sort(byName)) {
+    if (member.name === last?.name) {
+      const index = [...source.matchAll(TOKEN)][member.at]?.index ?? 0
+      throw bodyInvalid(`An object names a member again at character ${index + 1} of the body`)
+    }
+    last = member
+    if (!exclude.includes(member.name)) sorted += sorted === '' ? member.text : `,${member.text}`
   }
-  return members
+  return `{${sorted}}`
 }
 
+/** By code units; equal names in order of appearance. */
 function byName(a: Member, b: Member): number {
   if (a.name === b.name) return 0
   return a.name < b.name ? -1 : 1
+}
+
+/** The error for a body that can not be compared. */
+export function bodyInvalid(detail: string): RepriseError {
+  return new RepriseError(BODY_INVALID, detail)
 }

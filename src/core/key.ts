@@ -95,25 +95,10 @@ const PLACEHOLDERS: ReadonlySet<string> = new Set([
   'false',
 ])
 
-const DETAILS: Readonly<Record<KeyFault, string>> = {
-  'multiple-lines': 'The header occurs more than once',
-  'multiple-values': 'The header has more than one value',
-  'empty-field': 'The header is empty',
-  'empty-key': 'The key is empty',
-  'not-a-string': 'The key is not in double quotes',
-  'non-ascii': 'The header has a character outside ASCII',
-  'control-char': 'The key has a control character',
-  whitespace: 'The key has white space and no double quotes',
-  'bad-char': 'The key has a character that needs double quotes',
-  'bad-escape': 'The key has a backslash that escapes nothing',
-  unterminated: 'The closing quote of the key is missing',
-  'bad-parameter': 'The parameters after the key are malformed',
-  'trailing-data': 'Something follows the closing quote of the key',
-  'too-short': 'The key is too short',
-  'too-long': 'The key is too long',
-  placeholder: 'The key is the text of a missing value',
-  format: 'The key has not the format that is asked for',
-}
+const PLACEHOLDER = invalid('placeholder', 'The key is the text of a missing value')
+const CONTROL_CHAR = invalid('control-char', 'The key has a control character')
+const MULTIPLE_VALUES = invalid('multiple-values', 'The header has more than one value')
+const BAD_PARAMETER = invalid('bad-parameter', 'The parameters after the key are malformed')
 
 /** Values of parameters, by type: number, string, token, bytes, boolean, date, display string. */
 const PARAMETER_VALUES = [
@@ -147,7 +132,7 @@ const ULID_DIGITS = '0123456789ABCDEFGHJKMNPQRSTVWXYZ'
 export function parseKey(lines: readonly string[], options: KeyOptions = {}): KeyResult {
   const [line] = lines
   if (line === undefined) return { kind: 'missing' }
-  if (lines.length > 1) return invalid('multiple-lines')
+  if (lines.length > 1) return invalid('multiple-lines', 'The header occurs more than once')
   const result = readLine(line, options)
   const isEmpty =
     result.kind === 'invalid' && (result.reason === 'empty-field' || result.reason === 'empty-key')
@@ -172,11 +157,15 @@ function readLine(line: string, options: KeyOptions): KeyResult {
   if (line.length > 2 * lengthMax + PARAMETERS_LENGTH_MAX) return tooLong(lengthMax)
   // The grammar of strict mode knows no tabs, not even around the value.
   const value = mode === 'strict' ? trim(line, ' ') : trim(line, ' \t')
-  if (value === '') return invalid('empty-field')
-  if (guard && PLACEHOLDERS.has(value)) return invalid('placeholder')
-  if (/[\u0080-\uffff]/.test(value)) return invalid('non-ascii')
+  if (value === '') return invalid('empty-field', 'The header is empty')
+  if (guard && PLACEHOLDERS.has(value)) return PLACEHOLDER
+  if (/[\u0080-\uffff]/.test(value)) {
+    return invalid('non-ascii', 'The header has a character outside ASCII')
+  }
   if (value.startsWith('"')) return accept(readQuoted(value), options)
-  return mode === 'strict' ? invalid('not-a-string') : accept(readBare(value), options)
+  return mode === 'strict'
+    ? invalid('not-a-string', 'The key is not in double quotes')
+    : accept(readBare(value), options)
 }
 
 /** The decoded text of a quoted string, or what is wrong with it. */
@@ -185,41 +174,48 @@ function readQuoted(value: string): KeyResult {
   for (let at = 1; at < value.length; at++) {
     let char = value.charAt(at)
     if (char === '"') {
-      const fault = faultAfter(value, at + 1)
-      return fault === undefined ? { kind: 'key', key } : invalid(fault)
+      return faultAfter(value, at + 1) ?? { kind: 'key', key }
     }
     if (char === '\\') {
       at++
       if (at === value.length) break
       char = value.charAt(at)
-      if (char !== '"' && char !== '\\') return invalid('bad-escape')
+      if (char !== '"' && char !== '\\') {
+        return invalid('bad-escape', 'The key has a backslash that escapes nothing')
+      }
     }
-    if (isControl(char)) return invalid('control-char')
+    if (isControl(char)) return CONTROL_CHAR
     key += char
   }
-  return invalid('unterminated')
+  return invalid('unterminated', 'The closing quote of the key is missing')
 }
 
 /** What is wrong with the parameters that follow a quoted string. They mean nothing to a key. */
-function faultAfter(value: string, start: number): KeyFault | undefined {
+function faultAfter(value: string, start: number): KeyResult | undefined {
   let at = start
   while (value[at] === ';') {
     PARAMETER.lastIndex = at
     const match = PARAMETER.exec(value)
-    if (match === null || !isPercentUtf8(match.groups?.['display'])) return 'bad-parameter'
+    if (match === null || !isPercentUtf8(match.groups?.['display'])) return BAD_PARAMETER
     at = PARAMETER.lastIndex
   }
   if (at === value.length) return undefined
-  if (trim(value.slice(at), ' ').startsWith(',')) return 'multiple-values'
-  return at === start ? 'trailing-data' : 'bad-parameter'
+  if (trim(value.slice(at), ' ').startsWith(',')) return MULTIPLE_VALUES
+  return at === start
+    ? invalid('trailing-data', 'Something follows the closing quote of the key')
+    : BAD_PARAMETER
 }
 
 function readBare(value: string): KeyResult {
   for (const char of value) {
-    if (char === ' ' || char === '\t') return invalid('whitespace')
-    if (isControl(char)) return invalid('control-char')
-    if (char === ',') return invalid('multiple-values')
-    if (char === '"' || char === '\\' || char === ';') return invalid('bad-char')
+    if (char === ' ' || char === '\t') {
+      return invalid('whitespace', 'The key has white space and no double quotes')
+    }
+    if (isControl(char)) return CONTROL_CHAR
+    if (char === ',') return MULTIPLE_VALUES
+    if (char === '"' || char === '\\' || char === ';') {
+      return invalid('bad-char', 'The key has a character that needs double quotes')
+    }
   }
   return { kind: 'key', key: value }
 }
@@ -229,13 +225,15 @@ function accept(result: KeyResult, options: KeyOptions): KeyResult {
   if (result.kind !== 'key') return result
   const { key } = result
   const { lengthMin = LENGTH_MIN, lengthMax = LENGTH_MAX, guard = true, format } = options
-  if (trim(key, ' ') === '') return invalid('empty-key')
+  if (trim(key, ' ') === '') return invalid('empty-key', 'The key is empty')
   if (key.length < lengthMin) {
     return invalid('too-short', `The key is shorter than ${lengthMin} characters`)
   }
   if (key.length > lengthMax) return tooLong(lengthMax)
-  if (guard && PLACEHOLDERS.has(key)) return invalid('placeholder')
-  return format === undefined || hasFormat(key, format) ? result : invalid('format')
+  if (guard && PLACEHOLDERS.has(key)) return PLACEHOLDER
+  return format === undefined || hasFormat(key, format)
+    ? result
+    : invalid('format', 'The key has not the format that is asked for')
 }
 
 function hasFormat(key: string, format: KeyFormat): boolean {
@@ -273,6 +271,6 @@ function tooLong(lengthMax: number): KeyResult {
   return invalid('too-long', `The key is longer than ${lengthMax} characters`)
 }
 
-function invalid(reason: KeyFault, detail: string = DETAILS[reason]): KeyResult {
+function invalid(reason: KeyFault, detail: string): KeyResult {
   return { kind: 'invalid', reason, detail }
 }

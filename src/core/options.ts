@@ -6,6 +6,7 @@
  * @module
  */
 
+import { OPTIONS_INVALID } from './error-table.ts'
 import { RepriseError } from './errors.ts'
 import { defaultPolicy, type ResponsePolicy } from './policy.ts'
 import type { CapturedResponse, HeaderPolicy } from './response.ts'
@@ -215,5 +216,5 @@ export function whole(name: string, value: number, least: number): number {
 
 /** The error for options that can not be used. */
 export function invalid(detail: string): RepriseError {
-  return new RepriseError('reprise-options-invalid', detail)
+  return new RepriseError(OPTIONS_INVALID, detail)
 }

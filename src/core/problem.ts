@@ -5,13 +5,13 @@
  * @module
  */
 
-import { type ClientErrorCode, docsUrlOf, ERRORS } from './errors.ts'
+import type { ClientErrorCode, ErrorEntry } from './error-table.ts'
+import { docsUrlOf } from './errors.ts'
 import type { KeyFault } from './key.ts'
 import type { CapturedResponse, Header } from './response.ts'
 
-/** One refusal of one request. */
-export interface Occurrence {
-  readonly code: ClientErrorCode
+/** One refusal of one request: a row of the table, and what is to be said besides. */
+export interface Occurrence extends ErrorEntry<ClientErrorCode> {
   /** What happened here, without a full stop; what to do about it is added. */
   readonly detail?: string
   /** The key, parsed; absent when there is no usable one. */
@@ -70,15 +70,14 @@ export const problemFormat: ErrorFormat = {
 
 /** The problem document of an occurrence. */
 export function problemOf(occurrence: Occurrence, status?: number): Problem {
-  const { code, detail, requestId } = occurrence
-  const entry = ERRORS[code]
+  const { code, title, hint, detail, retryable, requestId } = occurrence
   return {
     type: docsUrlOf(code, occurrence.docsUrl),
-    title: entry.title,
-    status: status ?? entry.status,
-    detail: detail === undefined ? entry.hint : `${detail}. ${entry.hint}`,
+    title,
+    status: status ?? occurrence.status,
+    detail: detail === undefined ? hint : `${detail}. ${hint}`,
     code,
-    retryable: entry.retryable,
+    retryable,
     ...(requestId === undefined ? {} : { requestId }),
   }
 }

@@ -5,7 +5,7 @@
  */
 
 import type { Admin, Payload, RequestAction } from '../admin/admin.ts'
-import { RepriseError } from '../core/errors.ts'
+import { invalid } from '../core/options.ts'
 import type { Clock } from '../engine/clock.ts'
 
 /**
@@ -131,25 +131,25 @@ const GUIDE = 'https://reprise.dev/dashboard#who-may-see-it'
 export function checkOptions(options: DashboardOptions): void {
   const { authorize, basicAuth, unsafeNoAuth, basePath, labelColor, refreshMs } = options
   const ways = [authorize, basicAuth, unsafeNoAuth].filter((way) => way !== undefined)
-  if (ways.length !== 1) throw refused(waysFault(ways.length))
+  if (ways.length !== 1) throw invalid(waysFault(ways.length))
   if (authorize !== undefined && typeof authorize !== 'function') {
-    throw refused('authorize must be a function')
+    throw invalid('authorize must be a function')
   }
-  if (unsafeNoAuth !== undefined && unsafeNoAuth !== true) {
-    throw refused('unsafeNoAuth can only be true')
+  if (unsafeNoAuth !== undefined && !unsafeNoAuth) {
+    throw invalid('unsafeNoAuth can only be true')
   }
   if (basicAuth !== undefined) checkBasicAuth(basicAuth)
   if (typeof options.admin?.overview !== 'function') {
-    throw refused('admin must be what createAdmin() made')
+    throw invalid('admin must be what createAdmin() made')
   }
   if (basePath !== undefined && !/^\/[^\s?#"<>\\]*$/.test(basePath)) {
-    throw refused(`basePath must be a path that begins with /, not ${JSON.stringify(basePath)}`)
+    throw invalid(`basePath must be a path that begins with /, not ${JSON.stringify(basePath)}`)
   }
   if (labelColor !== undefined && !COLORS.includes(labelColor)) {
-    throw refused(`labelColor must be one of ${COLORS.join(', ')}`)
+    throw invalid(`labelColor must be one of ${COLORS.join(', ')}`)
   }
   if (refreshMs !== undefined && !(refreshMs >= REFRESH_MS_MIN)) {
-    throw refused(`refreshMs must be at least ${REFRESH_MS_MIN} milliseconds, not ${refreshMs}`)
+    throw invalid(`refreshMs must be at least ${REFRESH_MS_MIN} milliseconds, not ${refreshMs}`)
   }
 }
 
@@ -160,13 +160,9 @@ function waysFault(count: number): string {
 
 function checkBasicAuth({ username, password }: BasicAuth): void {
   if (typeof username !== 'string' || username === '' || username.includes(':')) {
-    throw refused('basicAuth.username must be a name without a colon')
+    throw invalid('basicAuth.username must be a name without a colon')
   }
   if (typeof password !== 'string' || password.length < PASSWORD_LENGTH_MIN) {
-    throw refused(`basicAuth.password must have at least ${PASSWORD_LENGTH_MIN} characters`)
+    throw invalid(`basicAuth.password must have at least ${PASSWORD_LENGTH_MIN} characters`)
   }
-}
-
-function refused(detail: string): RepriseError {
-  return new RepriseError('reprise-options-invalid', detail)
 }

@@ -35,7 +35,9 @@ export const ORDERS: readonly OrderRoute[] = [
     ...{ method: 'POST', path: 'jobs/:job/retry', needs: 'retry_job', isForAll: true },
     answer: async (ordered) => {
       const { admin, params, body, order } = ordered
-      return resultOf(await admin.retryJob(params['job'] ?? '', order(reasonIn(body, ''))))
+      return resultOf(
+        await admin.retryJob(params['job'] ?? '', order(reasonIn(body, 'Retried by hand'))),
+      )
     },
   },
   {
@@ -43,7 +45,9 @@ export const ORDERS: readonly OrderRoute[] = [
     answer: async ({ admin, params, body, order }) => {
       const worker = oneOf('worker', params['worker'] ?? '', WORKERS)
       const way = oneOf('way', params['way'] ?? '', WAYS)
-      return resultOf(await admin.steerWorker(worker, way, order(reasonIn(body, ''))))
+      return resultOf(
+        await admin.steerWorker(worker, way, order(reasonIn(body, 'Steered by hand'))),
+      )
     },
   },
   {

@@ -96,7 +96,7 @@ async function overviewOf(asked: Asked): Promise<Overview> {
 }
 
 /** One reading for every page that shows this window, and for those who watch. */
-export function sharedOverview(
+function sharedOverview(
   { admin, cache }: Pick<Asked, 'admin' | 'cache'>,
   windowMs: number,
 ): Promise<Overview> {

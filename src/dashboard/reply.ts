@@ -4,8 +4,10 @@
  * @module
  */
 
+import { isRepriseError } from '../core/errors.ts'
+
 /** Nothing from elsewhere, nothing inline, in no frame. */
-export const POLICY: string = [
+const POLICY: string = [
   ...["default-src 'none'", "script-src 'self'", "style-src 'self'", "img-src 'self' data:"],
   ...["connect-src 'self'", "font-src 'self'", "base-uri 'none'", "form-action 'self'"],
   "frame-ancestors 'none'",
@@ -67,6 +69,9 @@ const TIMEOUTS = /57014|timeout|timed out/i
 export function refusalOf(error: unknown): Refusal {
   if (error instanceof Refused) return error.refusal
   const message = maskUrls(causeOf(error))
+  if (isRepriseError(error) && error.status === 400) {
+    return { status: 400, code: 'invalid', message: `${maskUrls(error.detail ?? message)}.` }
+  }
   const code = error instanceof Error && 'code' in error ? String(error.code) : ''
   if (TIMEOUTS.test(`${code} ${message}`)) {
     return { status: 504, code: 'timed_out', message: `The store took too long: ${message}` }
@@ -86,18 +91,22 @@ function causeOf(error: unknown): string {
 }
 
 /** Takes user and password out of URLs. */
-export function maskUrls(text: string): string {
+function maskUrls(text: string): string {
   return text.replace(/\/\/[^\s/@]+@/g, '//***@')
 }
 
-/** JSON in which a bigint is a number with all its digits, and bytes are hex with their count. */
+/**
+ * JSON in which a bigint, and `{ $number: digits }`, is a number with all its digits, and bytes are hex
+ * with their count.
+ */
 export function exactJson(value: unknown, indent?: number): string {
   const digits: string[] = []
   // Nobody else's text begins like this: it is escaped where it occurs.
   const text = JSON.stringify(
     value,
     (_, one: unknown) => {
-      if (typeof one === 'bigint') return `\u0000${digits.push(String(one)) - 1}`
+      const number = numberIn(one)
+      if (number !== undefined) return `\u0000${digits.push(number) - 1}`
       if (one instanceof Uint8Array) {
         return { hex: Buffer.from(one).toString('hex'), bytes: one.byteLength }
       }
@@ -107,4 +116,13 @@ export function exactJson(value: unknown, indent?: number): string {
   )
   if (digits.length === 0) return text
   return text.replace(/"\\u0000(\d+)"/g, (_, index: string) => digits[Number(index)] ?? '0')
+}
+
+/** The digits of a number that a double would not hold. */
+function numberIn(value: unknown): string | undefined {
+  if (typeof value === 'bigint') return String(value)
+  if (typeof value !== 'object' || value === null || !('$number' in value)) return undefined
+  const text = String(value.$number)
+  const isAlone = Object.keys(value).length === 1
+  return isAlone && /^-?\d+(\.\d+)?([eE][+-]?\d+)?$/.test(text) ? text : undefined
 }

@@ -10,6 +10,7 @@
  */
 
 import { createCipheriv, createDecipheriv } from 'node:crypto'
+import { SEAL_BROKEN } from '../core/error-table.ts'
 import { RepriseError } from '../core/errors.ts'
 import { type Encryption, invalid } from '../core/options.ts'
 import { type Random, systemRandom } from './clock.ts'
@@ -64,7 +65,7 @@ export function aesGcm(
         return Buffer.concat([decipher.update(bytes.subarray(contentAt)), decipher.final()])
       } catch (cause) {
         const detail = `Key ${keyId} does not open what is stored: it was changed, moved or damaged`
-        throw new RepriseError('reprise-seal-broken', detail, { cause })
+        throw new RepriseError(SEAL_BROKEN, detail, { cause })
       }
     },
   }
@@ -73,7 +74,7 @@ export function aesGcm(
 function keyOf(keys: EncryptionKeys['keys'], id: string): Uint8Array {
   const key = Object.hasOwn(keys, id) ? keys[id] : undefined
   if (key !== undefined) return key
-  throw new RepriseError('reprise-seal-broken', `Encryption key ${JSON.stringify(id)} is missing`)
+  throw new RepriseError(SEAL_BROKEN, `Encryption key ${JSON.stringify(id)} is missing`)
 }
 
 function checkedRing(ring: EncryptionKeys): EncryptionKeys {

@@ -4,6 +4,7 @@
  * @module
  */
 
+import { STORE_UNAVAILABLE } from '../core/error-table.ts'
 import { isRepriseError, RepriseError } from '../core/errors.ts'
 import type { Clock } from './clock.ts'
 
@@ -39,7 +40,7 @@ export async function storeCall<T>(clock: Clock, ms: number, call: () => Promise
     if (answer !== LATE) return answer
   } catch (cause) {
     if (isRepriseError(cause)) throw cause
-    throw new RepriseError('idempotency-store-unavailable', 'The store failed', { cause })
+    throw new RepriseError(STORE_UNAVAILABLE, 'The store failed', { cause })
   }
-  throw new RepriseError('idempotency-store-unavailable', `The store took more than ${ms} ms`)
+  throw new RepriseError(STORE_UNAVAILABLE, `The store took more than ${ms} ms`)
 }

@@ -4,6 +4,7 @@
  * @module
  */
 
+import { STORE_UNAVAILABLE } from '../core/error-table.ts'
 import { RepriseError } from '../core/errors.ts'
 import { STARTED } from '../core/record.ts'
 import type { Context } from './context.ts'
@@ -31,7 +32,7 @@ export async function takeClaim<Tx>(context: Context<Tx>, job: Job): Promise<Cla
     if (lapse < LAPSES_MAX) continue
     context.background(repeat(context, job, () => withdraw(context, result.claim)))
     const detail = 'Its replies take longer than the lease holds'
-    throw new RepriseError('idempotency-store-unavailable', detail)
+    throw new RepriseError(STORE_UNAVAILABLE, detail)
   }
 }
 

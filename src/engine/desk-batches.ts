@@ -46,6 +46,8 @@ export interface KeptBatch {
 export interface DeskBatches {
   /** Begins a batch, with its line of the audit. The same order key gives the batch it began first. */
   begin(batch: NewBatch): Promise<string>
+  /** The batch that this order began. */
+  ordered(orderKey: string): Promise<string | undefined>
   find(batch: string): Promise<KeptBatch | undefined>
   /** The first of those without a result. */
   pending(batch: string, limit: number): Promise<readonly BatchItem[]>

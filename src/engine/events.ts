@@ -5,7 +5,7 @@
  * @module
  */
 
-import type { ClientErrorCode } from '../core/errors.ts'
+import type { ClientErrorCode } from '../core/error-table.ts'
 import type { Origin } from '../core/record.ts'
 
 /**

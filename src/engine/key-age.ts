@@ -4,16 +4,28 @@
  * @module
  */
 
+import { KEY_EXPIRED } from '../core/error-table.ts'
+import { RepriseError } from '../core/errors.ts'
 import { keyTimestamp } from '../core/key.ts'
-import { whole } from '../core/options.ts'
+import { invalid, whole } from '../core/options.ts'
 import { type Clock, systemClock } from './clock.ts'
 
-/** Judges how old a key is: {@link keyAge}, or one of your own for keys of another make. */
+/** Judges how old a key is; see {@link keyAge}. */
 export interface KeyAge {
   /** How old a key may be, in milliseconds; published with the policy of the route. */
   readonly ageMsMax: number
-  /** Whether the key is older than that; never where it does not tell. */
-  isOver(key: string): boolean
+  /**
+   * Takes a key that is not older, or does not tell.
+   *
+   * @throws RepriseError `idempotency-key-expired`
+   */
+  check(key: string): void
+  /**
+   * Checks that answers are kept at least as long, in milliseconds.
+   *
+   * @throws RepriseError `reprise-options-invalid`
+   */
+  checkRetention(retentionMs: number): void
 }
 
 /** Settings of {@link keyAge}. */
@@ -26,10 +38,17 @@ export interface KeyAgeOptions {
    * @default the real one
    */
   readonly clock?: Pick<Clock, 'unix'>
+  /**
+   * When a key was made, in milliseconds since 1970, for keys of another make; `null` for one that
+   * does not tell.
+   *
+   * @default what a UUIDv7 or ULID says
+   */
+  readonly madeAt?: (key: string) => number | null
 }
 
 /**
- * Judges the age of time-based keys, UUIDv7 and ULID.
+ * Judges the age of time-based keys.
  *
  * @example
  * ```ts
@@ -37,13 +56,21 @@ export interface KeyAgeOptions {
  * ```
  * @throws RepriseError `reprise-options-invalid`
  */
-export function keyAge({ ageMsMax, clock = systemClock }: KeyAgeOptions): KeyAge {
+export function keyAge(options: KeyAgeOptions): KeyAge {
+  const { ageMsMax, clock = systemClock, madeAt = keyTimestamp } = options
   whole('ageMsMax', ageMsMax, 1)
   return {
     ageMsMax,
-    isOver(key) {
-      const madeAt = keyTimestamp(key)
-      return madeAt !== null && clock.unix() - madeAt > ageMsMax
+    check(key) {
+      const at = madeAt(key)
+      if (at === null || clock.unix() - at <= ageMsMax) return
+      throw new RepriseError(KEY_EXPIRED, 'The key is too old')
+    },
+    checkRetention(retentionMs) {
+      if (ageMsMax <= retentionMs) return
+      throw invalid(
+        `ageMsMax (${ageMsMax}) is longer than retentionMs (${retentionMs}): a request that is forgotten would run again. Lower ageMsMax or raise retentionMs`,
+      )
     },
   }
 }

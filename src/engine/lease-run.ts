@@ -10,6 +10,7 @@
  * @module
  */
 
+import { LEASE_LOST } from '../core/error-table.ts'
 import { RepriseError } from '../core/errors.ts'
 import type { Fate, Verdict } from '../core/policy.ts'
 import type { Resource } from '../core/record.ts'
@@ -19,6 +20,7 @@ import type { Context } from './context.ts'
 import type { Flight } from './flights.ts'
 import type { Job } from './job.ts'
 import { Lease } from './lease.ts'
+import { BURIED_MS, type Burial } from './letters.ts'
 import { type Persisted, persist } from './persist.ts'
 import { type RunResult, unstored } from './result.ts'
 import { type Handler, LeaseRun } from './run.ts'
@@ -80,7 +82,7 @@ export class LeaseRuns<Tx> {
     const { store } = this.#context
     const step = { recoveryPoint: null, state: null, leaseMs: job.options.leaseMs }
     const isHeld = await this.#context.call(job, () => store.advance(claim, step))
-    if (!isHeld) throw new RepriseError('reprise-lease-lost')
+    if (!isHeld) throw new RepriseError(LEASE_LOST)
   }
 
   /** Has `recover()` say what became of a run that stopped; `undefined` when the handler is to run. */
@@ -105,9 +107,17 @@ export class LeaseRuns<Tx> {
     return found
   }
 
-  /** `recover()` could not tell: the record waits for a person, or another run has it. */
+  /**
+   * `recover()` could not tell: the record waits for a person, or another run has it. Where letters
+   * are kept, it is put before that person here: the claim has withdrawn the letter that there was,
+   * and who waits for a record to rest before burying it waits for as long as clients ask again.
+   */
   async #refuse(job: Job, claim: Claim): Promise<RunResult> {
-    const released = await this.#release(job, claim, 'suspend')
+    const letters = this.#context.store.work?.letters
+    const released =
+      letters === undefined
+        ? await this.#release(job, claim, 'suspend')
+        : await persist(this.#context, job, () => letters.bury(claim, burialOf(job)))
     return (released === 'lost' ? await this.#winner(job) : undefined) ?? { outcome: 'unknown' }
   }
 
@@ -177,6 +187,11 @@ interface Concluding {
   readonly run: LeaseRun
   readonly response: CapturedResponse
   readonly resumed: boolean
+}
+
+function burialOf({ retentionMs }: Job): Burial {
+  const error = 'recover() could not tell what became of it'
+  return { cause: 'outcome_unknown', error, retentionMs: Math.max(BURIED_MS, retentionMs) }
 }
 
 /** A policy that throws knows nothing of the effect: the record stays as after a crash. */

@@ -4,6 +4,7 @@
  * @module
  */
 
+import { LEASE_LOST } from '../core/error-table.ts'
 import { RepriseError } from '../core/errors.ts'
 import { storeCall } from './bounded.ts'
 import type { Cancel, Clock } from './clock.ts'
@@ -87,6 +88,6 @@ export class Lease {
   #lose(): void {
     if (this.#isOver) return
     this.stop()
-    if (!this.#isSettling) this.#lost.abort(new RepriseError('reprise-lease-lost'))
+    if (!this.#isSettling) this.#lost.abort(new RepriseError(LEASE_LOST))
   }
 }

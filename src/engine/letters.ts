@@ -17,6 +17,9 @@ import type { Actor, TakenRecord, TakeRequest } from './work.ts'
  */
 export type BurialCause = 'outcome_unknown' | 'attempts_exhausted' | 'graph_changed' | 'abandoned'
 
+/** How long a record that needs a person is kept at least, in milliseconds: 30 days. */
+export const BURIED_MS = 2_592_000_000
+
 /** What is put before a person. */
 export interface Burial {
   readonly cause: BurialCause
@@ -24,6 +27,12 @@ export interface Burial {
   readonly error: string | null
   /** How long the record is kept for its settlement, in milliseconds. */
   readonly retentionMs: number
+  /**
+   * Whether the app is still to be told that nobody finished it.
+   *
+   * @default false
+   */
+  readonly isUntold?: boolean
 }
 
 /** Dead letters. */
@@ -34,11 +43,19 @@ export interface LetterStore {
   buryUnknown(burial: UnknownBurial): Promise<number>
   /** Takes one unfinished record past its retention. */
   takeAbandoned(request: TakeRequest): Promise<TakenRecord | undefined>
+  /**
+   * Takes one letter of one of these operations of which the app is still to be told: a request came
+   * before the reaper, or a reaper that does not know the operation. Nobody else gets it for
+   * `leaseMs`.
+   */
+  takeUntold(operations: readonly string[], leaseMs: number): Promise<DeadLetter | undefined>
+  /** The app was told. Notes what went wrong with that, where nothing else is noted. */
+  told(letter: string, error: string | null): Promise<void>
   find(letter: string): Promise<DeadLetter | undefined>
   list(query: LetterQuery): Promise<readonly DeadLetter[]>
   /**
    * Settles a letter, once: later claims of the record get what was decided. `false`, writing
-   * nothing, if it is settled already.
+   * nothing, if it is settled already, or is to be resumed and a later request has the key.
    */
   resolve(letter: string, settlement: Settlement): Promise<boolean>
 }
@@ -104,7 +121,7 @@ export interface DeadLetter extends RecordIdentity {
   readonly createdAt: number
   readonly buriedAt: number
   readonly settledAt: number | null
-  /** `withdrawn`: a later request took it up, as its route says, and nobody need look. */
+  /** `withdrawn`: a later request took it up, or it finished after all, and nobody need look. */
   readonly settlement: {
     readonly way: Settlement['way'] | 'withdrawn'
     readonly author: string

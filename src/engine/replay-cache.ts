@@ -1,13 +1,15 @@
 /**
  * Answers that were stored, kept near for a while so that a burst of retries costs no store call.
  *
- * Bounded in bytes and in age; an answer is never given from here past its retention. What an
+ * It comes with the stores that it spares. Bounded in bytes and in age; an answer is never given from here past its retention. What an
  * operator changes in the store is noticed after `ageMsMax` at the latest.
  *
  * @module
  */
 
+import { whole } from '../core/options.ts'
 import type { Clock } from './clock.ts'
+import type { Replayed } from './result.ts'
 import type { OpenedResponse } from './seal.ts'
 
 /** Bounds of the cache. */
@@ -24,6 +26,26 @@ export interface ReplayCacheOptions {
    * @default 60000
    */
   readonly ageMsMax?: number
+}
+
+/** The capability to be spared by a cache; see {@link replayCaching}. */
+export interface ReplayCaching {
+  /**
+   * Makes the cache of an engine.
+   *
+   * @throws RepriseError `reprise-options-invalid`
+   */
+  open(clock: Pick<Clock, 'now'>, options: ReplayCacheOptions): ReplayCache
+}
+
+/** What a store that takes a while to answer names as its `caching`. */
+export const replayCaching: ReplayCaching = {
+  open(clock, { bytesMax = 16_777_216, ageMsMax = 60_000 }) {
+    return new ReplayCache(clock, {
+      bytesMax: whole('replayCache.bytesMax', bytesMax, 0),
+      ageMsMax: whole('replayCache.ageMsMax', ageMsMax, 0),
+    })
+  },
 }
 
 /** What is cached for a request. */
@@ -57,14 +79,16 @@ export class ReplayCache {
   }
 
   /** The answer to the request, if it is here and may still be given. */
-  get(request: string): CachedReplay | undefined {
+  get(request: string): Replayed | undefined {
     const entry = this.#entries.get(request)
     if (entry === undefined) return undefined
     this.#remove(request, entry)
-    if (entry.staleAt <= this.#clock.now()) return undefined
+    const now = this.#clock.now()
+    if (entry.staleAt <= now) return undefined
     this.#entries.set(request, entry)
     this.#bytes += entry.bytes
-    return entry
+    const { response, requestId, expiresAt } = entry
+    return { outcome: 'replayed', response, requestId, expiresInMs: expiresAt - now }
   }
 
   /** Keeps an answer, unless it alone is larger than the cache. */

@@ -4,6 +4,7 @@
  * @module
  */
 
+import { TRANSACTIONS_UNSUPPORTED } from '../core/error-table.ts'
 import { RepriseError } from '../core/errors.ts'
 import {
   invalid,
@@ -18,11 +19,12 @@ import { Context } from './context.ts'
 import type { EventListener, Skipped } from './events.ts'
 import { createJob, type Job, type RunRequest } from './job.ts'
 import { LeaseRuns } from './lease-run.ts'
-import { ReplayCache, type ReplayCacheOptions } from './replay-cache.ts'
+import type { ReplayCacheOptions } from './replay-cache.ts'
 import type { RunResult } from './result.ts'
 import type { Handler } from './run.ts'
 import { settle } from './settle.ts'
 import type { Store } from './store.ts'
+import type { TransactionRoute } from './transact.ts'
 import type { TransactionHandler, TransactionOptions } from './transaction-handler.ts'
 import { type WaiterLimits, Waiters } from './waiters.ts'
 
@@ -31,7 +33,8 @@ export interface RepriseOptions<Tx = never> extends RunOptions {
   /** Where records live. */
   readonly store: Store<Tx>
   /**
-   * Bounds of the cache of stored answers in this process; `false` asks the store every time.
+   * Bounds of the cache of stored answers in this process; `false` asks the store every time. The
+   * memory store is asked in any case: it is in this process too.
    *
    * @default 16 MiB, one minute
    */
@@ -74,6 +77,12 @@ export interface LeaseReprise {
    * @throws RepriseError when the store can not be asked; whatever the handler throws
    */
   run(request: RunRequest, handler: Handler): Promise<RunResult>
+  /**
+   * For adapters: checks that a route can be in transaction mode.
+   *
+   * @throws RepriseError `reprise-options-invalid`
+   */
+  checkTransaction(route: TransactionRoute): void
   /** For adapters: tells the listener of a request that was not brought to a run. */
   skip(skipped: Skipped): void
   /**
@@ -126,23 +135,17 @@ export interface AnyReprise<Tx> extends LeaseReprise, Partial<TransactionReprise
 export function createReprise<Tx = never>(options: RepriseOptions<Tx>): Reprise<Tx> {
   const { store, clock = systemClock, random = systemRandom, onEvent, waiters = {} } = options
   const { perKeyMax = 1000, totalMax = 10_000 } = waiters
+  const { replayCache = {} } = options
   const limits = {
     perKeyMax: whole('waiters.perKeyMax', perKeyMax, 0),
     totalMax: whole('waiters.totalMax', totalMax, 0),
   }
   const context = new Context<Tx>({
     ...{ store, clock, random, listener: onEvent },
-    cache: replayCache(clock, options.replayCache ?? {}),
+    cache: replayCache === false ? undefined : store.caching?.open(clock, replayCache),
     waiters: new Waiters(store, clock, limits),
   })
   return new Engine(context, options)
-}
-
-function replayCache(clock: Clock, options: ReplayCacheOptions | false): ReplayCache | undefined {
-  if (options === false) return undefined
-  const bytesMax = whole('replayCache.bytesMax', options.bytesMax ?? 16_777_216, 0)
-  const ageMsMax = whole('replayCache.ageMsMax', options.ageMsMax ?? 60_000, 0)
-  return new ReplayCache(clock, { bytesMax, ageMsMax })
 }
 
 /** What other ways to run a request are built on. */
@@ -183,6 +186,16 @@ class Engine<Tx> implements LeaseReprise, TransactionReprise<Tx> {
     return this.#context.store.transactions !== undefined
   }
 
+  checkTransaction(route: TransactionRoute): void {
+    const { transactions } = this.#context.store
+    if (transactions === undefined) {
+      throw invalid(
+        'transaction is set, and the store has no transactions: use PostgreSQL or SQLite',
+      )
+    }
+    transactions.check(route)
+  }
+
   with(options: RunOptions): Engine<Tx> {
     return new Engine(this.#context, { ...this.#given, ...options })
   }
@@ -200,7 +213,7 @@ class Engine<Tx> implements LeaseReprise, TransactionReprise<Tx> {
     const job = this.#job(request)
     const { transactions, name } = this.#context.store
     if (transactions === undefined) {
-      throw new RepriseError('reprise-transactions-unsupported', `The ${name} store has none`)
+      throw new RepriseError(TRANSACTIONS_UNSUPPORTED, `The ${name} store has none`)
     }
     return transactions.run(this.#context, job, { transactions, handler, options })
   }

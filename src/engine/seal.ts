@@ -14,6 +14,7 @@
 
 import { promisify } from 'node:util'
 import { brotliCompress, brotliDecompress, constants } from 'node:zlib'
+import { SEAL_BROKEN } from '../core/error-table.ts'
 import { RepriseError } from '../core/errors.ts'
 import type { ResolvedRunOptions } from '../core/options.ts'
 import type { SealedResponse } from '../core/record.ts'
@@ -148,5 +149,5 @@ function bound({ id, part }: SealPlace, flags: number): Uint8Array {
 }
 
 function broken(detail: string): RepriseError {
-  return new RepriseError('reprise-seal-broken', detail)
+  return new RepriseError(SEAL_BROKEN, detail)
 }

@@ -4,14 +4,17 @@
  * @module
  */
 
+import type { ReadBody } from '../core/body-value.ts'
+import type { Occurrence } from '../core/problem.ts'
 import type { RunRequest } from './job.ts'
 import type { Reprise } from './reprise.ts'
 import type { RunResult } from './result.ts'
 
-/** What is wrong with an input. */
-export interface InvalidInput {
-  readonly outcome: 'invalid'
-  readonly issues: readonly { readonly path: string; readonly message: string }[]
+/** The input is refused, before anything was started. */
+export interface Rejected {
+  readonly outcome: 'rejected'
+  /** What the client is told. */
+  readonly occurrence: Occurrence
 }
 
 /** Something that answers requests by itself. */
@@ -20,6 +23,8 @@ export interface Servable {
   readonly name: string
   /** The engine that it runs on, with its options. */
   readonly reprise: Reprise<unknown>
+  /** What a body says, as the input. */
+  read(body: ReadBody): unknown
   /** Takes a request through all phases, or as far as they get. */
-  serve(request: Omit<RunRequest, 'operation'>, input: unknown): Promise<RunResult | InvalidInput>
+  serve(request: Omit<RunRequest, 'operation'>, input: unknown): Promise<RunResult | Rejected>
 }

@@ -6,6 +6,7 @@
  * @module
  */
 
+import { SHUTTING_DOWN } from '../core/error-table.ts'
 import { RepriseError } from '../core/errors.ts'
 import { within } from './bounded.ts'
 import type { Context } from './context.ts'
@@ -20,7 +21,7 @@ export function settle<Tx>(
   start: () => Flight,
 ): Promise<RunResult> {
   return told(context, job, async () => {
-    return fromCache(context, job) ?? decideOrWait(context, job, start)
+    return context.cache?.get(job.request) ?? decideOrWait(context, job, start)
   })
 }
 
@@ -40,13 +41,6 @@ export async function told<Tx>(
   }
 }
 
-function fromCache<Tx>({ cache, clock }: Context<Tx>, job: Job): RunResult | undefined {
-  const cached = cache?.get(job.request)
-  if (cached === undefined) return undefined
-  const { response, requestId, expiresAt } = cached
-  return { outcome: 'replayed', response, requestId, expiresInMs: expiresAt - clock.now() }
-}
-
 async function decideOrWait<Tx>(
   context: Context<Tx>,
   job: Job,
@@ -58,7 +52,7 @@ async function decideOrWait<Tx>(
   const seat = job.waitMs > 0 ? waiters.enter(job.identity.id) : undefined
   try {
     for (;;) {
-      if (context.isClosing) throw new RepriseError('idempotency-shutting-down')
+      if (context.isClosing) throw new RepriseError(SHUTTING_DOWN)
       const { flight, isLeader } = flights.join(job.request, start)
       const refusal = await flight.decided
       if (refusal === undefined && isLeader) {

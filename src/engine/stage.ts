@@ -4,8 +4,16 @@
  * @module
  */
 
+import { JOBS_UNSUPPORTED } from '../core/error-table.ts'
 import { RepriseError } from '../core/errors.ts'
 import type { NewJob } from './work.ts'
+
+/** The app's code has committed or rolled back what was not its own to end. */
+export class TransactionEnded extends TypeError {
+  constructor(who = 'handler') {
+    super(`The ${who} has ended the transaction itself: leave that to Reprise.`)
+  }
+}
 
 /** How a job is staged. */
 export interface StageOptions {
@@ -31,7 +39,7 @@ export function stageOn(open: { stage?(job: NewJob): Promise<string> }): Stage {
   return async (name, args, options) => {
     const job = jobOf(name, args, options)
     if (open.stage !== undefined) return open.stage(job)
-    throw new RepriseError('reprise-jobs-unsupported')
+    throw new RepriseError(JOBS_UNSUPPORTED)
   }
 }
 

@@ -20,6 +20,7 @@ import type {
   SealedResponse,
 } from '../core/record.ts'
 import type { Desk } from './desk.ts'
+import type { ReplayCaching } from './replay-cache.ts'
 import type { Transactions } from './transactions.ts'
 import type { Work } from './work.ts'
 
@@ -187,6 +188,12 @@ export interface Store<Tx = never> {
 
   /** Present if and only if operators can look into it. */
   readonly desk?: Desk
+
+  /**
+   * Keeps stored answers near: always `replayCaching` of `engine/replay-cache.ts`, brought by the
+   * stores that take a while to answer. Absent where a cache would be no faster.
+   */
+  readonly caching?: ReplayCaching
 
   /**
    * Connects, checks and, where configured, migrates. Called before the first verb; repeated calls

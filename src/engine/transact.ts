@@ -5,7 +5,9 @@
  * @module
  */
 
+import { SHUTTING_DOWN } from '../core/error-table.ts'
 import { RepriseError } from '../core/errors.ts'
+import { invalid } from '../core/options.ts'
 import type { Context } from './context.ts'
 import type { Job } from './job.ts'
 import type { RunResult } from './result.ts'
@@ -28,6 +30,32 @@ export type Transact = <Tx>(
   task: TransactionTask<Tx>,
 ) => Promise<RunResult>
 
+/** What a route says that may not go with transactions. */
+export interface TransactionRoute {
+  readonly failOpen?: boolean
+  readonly streams?: 'buffer' | 'bypass'
+}
+
+/** Checks a route; see {@link checkTransactionRoute}. */
+export type CheckTransactionRoute = (route: TransactionRoute) => void
+
+/**
+ * Checks what a route in transaction mode says besides. A store with transactions names it as their
+ * `check`.
+ *
+ * @throws RepriseError `reprise-options-invalid`
+ */
+export function checkTransactionRoute({ failOpen, streams }: TransactionRoute): void {
+  if (failOpen === true) {
+    throw invalid('failOpen and transaction exclude each other: a handler without store has no tx')
+  }
+  if (streams === 'bypass') {
+    throw invalid(
+      `streams: 'bypass' and transaction exclude each other: the answer has to be whole to be committed`,
+    )
+  }
+}
+
 /** Runs a request in a transaction. A store with transactions names it as their `run`. */
 export async function transact<Tx>(
   context: Context<Tx>,
@@ -38,7 +66,7 @@ export async function transact<Tx>(
   if (options.join === undefined) return settle(context, job, start)
   // A joined transaction is not over when this returns: nobody may share its answer yet.
   return told(context, job, async () => {
-    if (context.isClosing) throw new RepriseError('idempotency-shutting-down')
+    if (context.isClosing) throw new RepriseError(SHUTTING_DOWN)
     const { decided, ended } = start()
     const [, result] = await Promise.all([decided, ended])
     return result

@@ -12,6 +12,7 @@
  * @module
  */
 
+import { COMMIT_UNKNOWN, CONFLICT, STORE_UNAVAILABLE } from '../core/error-table.ts'
 import { isRepriseError, RepriseError } from '../core/errors.ts'
 import { invalid } from '../core/options.ts'
 import { judge } from '../core/policy.ts'
@@ -99,7 +100,7 @@ export class TransactionRuns<Tx> {
       await this.#undo(job, start)
     }
     const detail = `The transaction failed ${attempt} times`
-    throw new RepriseError('idempotency-conflict', detail, { cause: ending.error })
+    throw new RepriseError(CONFLICT, detail, { cause: ending.error })
   }
 
   /** One run of the handler; a fault when it is worth another. */
@@ -152,7 +153,7 @@ export class TransactionRuns<Tx> {
     } catch {
       // Told to the listener by `call`; the client asks again with the same key.
     }
-    throw new RepriseError('idempotency-commit-unknown', undefined, { cause })
+    throw new RepriseError(COMMIT_UNKNOWN, undefined, { cause })
   }
 
   async #begin(job: Job, options: TransactionOptions<Tx>): Promise<OpenTransaction<Tx> | Refusal> {
@@ -177,7 +178,7 @@ export class TransactionRuns<Tx> {
     const ms = job.options.storeTimeoutMs
     const work = open.commit(finish).then(() => true)
     if (await within(this.#context.clock, { ms, work, fallback: false })) return
-    throw new RepriseError('idempotency-store-unavailable', `The commit took more than ${ms} ms`)
+    throw new RepriseError(STORE_UNAVAILABLE, `The commit took more than ${ms} ms`)
   }
 
   /** Rolls back, without waiting for a connection that no longer answers. */

@@ -6,7 +6,7 @@
 
 import type { Origin, RecordIdentity } from '../core/record.ts'
 import type { Finish, Refusal } from './store.ts'
-import type { Transact } from './transact.ts'
+import type { CheckTransactionRoute, Transact } from './transact.ts'
 import type { NewJob } from './work.ts'
 
 /** How the transaction is to be opened. */
@@ -69,4 +69,6 @@ export interface Transactions<Tx> {
   classify(error: unknown): TransactionFault
   /** Always `transact` of `engine/transact.ts`: brought by the stores that can use it. */
   readonly run: Transact
+  /** Always `checkTransactionRoute` of `engine/transact.ts`, for the same reason. */
+  readonly check: CheckTransactionRoute
 }

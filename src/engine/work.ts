@@ -217,7 +217,10 @@ export interface Work<Tx> {
   readonly counts: CountStore
   /** Everything that was tried on a record, oldest first. */
   history(id: string): Promise<readonly HistoryEntry[]>
-  /** Removes history that no record has any more; answers how many entries. */
+  /**
+   * Removes history that no record has any more, and workers that have not run for 30 days; answers
+   * how many entries of history.
+   */
   sweepHistory(limit: number): Promise<number>
   /** Records that a worker ran. */
   beat(beat: Beat): Promise<void>

@@ -14,10 +14,12 @@
  * @module
  */
 
+import { SEAL_BROKEN } from '../core/error-table.ts'
 import { isRepriseError, RepriseError } from '../core/errors.ts'
 import { STARTED } from '../core/record.ts'
-import type { BurialCause } from '../engine/letters.ts'
+import { BURIED_MS, type BurialCause } from '../engine/letters.ts'
 import type { RunResult } from '../engine/result.ts'
+import { TransactionEnded } from '../engine/stage.ts'
 import type { Granted } from '../engine/store.ts'
 import { CallRun } from './call-run.ts'
 import type { CallWork } from './foreign-call.ts'
@@ -29,9 +31,6 @@ import type { Responded, RetryLater } from './step.ts'
 
 /** What a driver starts from. */
 export type Start = Pick<Granted, 'outcome' | 'recoveryPoint' | 'state' | 'input'>
-
-/** How long a record that needs a person is kept at least, in milliseconds: 30 days. */
-const BURIED_MS = 2_592_000_000
 
 /** One run over one record. */
 export class Drive<Tx> {
@@ -56,6 +55,11 @@ export class Drive<Tx> {
       }
     } catch (error) {
       if (error instanceof LeaseLost) return this.#passage.winner()
+      if (error instanceof TransactionEnded) {
+        // Perhaps its rows are committed: to run it again might do everything twice.
+        await this.bury('outcome_unknown', messageOf(error))
+        throw error
+      }
       const point = place?.point ?? start.recoveryPoint ?? STARTED
       const stop = { ending: 'threw', error: messageOf(error) } as const
       return (await this.#passage.stop(point, stop)) ?? (await this.#broken(error))
@@ -92,8 +96,8 @@ export class Drive<Tx> {
 
   async #perform(place: Place, work: PhaseWork | CallWork) {
     if (work.kind === 'call') return new CallRun(this.#passage, this.#phases).run(place, work)
-    const { isolation } = work
-    return this.#phases.transact(place, { isolation, callKey: null }, (context) => {
+    const { isolation, timeoutMs } = work
+    return this.#phases.transact(place, { isolation, timeoutMs, callKey: null }, (context) => {
       return work.run(context, place.state)
     })
   }
@@ -137,7 +141,7 @@ export class Drive<Tx> {
   /** Where to begin; `undefined` when what is stored is of a version that can not be taken up. */
   async #locate({ outcome, recoveryPoint, state, input }: Start): Promise<Place | undefined> {
     const { envelope, blueprint } = this.#passage
-    if (input === null) throw new RepriseError('reprise-seal-broken', 'The record has no input')
+    if (input === null) throw new RepriseError(SEAL_BROKEN, 'The record has no input')
     const stored = await envelope.openInput(input)
     const reached = state === null ? null : await envelope.openState(state)
     const place: Place = {

@@ -57,7 +57,7 @@ export class Envelope {
   }
 
   #seal(part: 'input' | 'state', value: unknown): Promise<Uint8Array> {
-    const content = new TextEncoder().encode(JSON.stringify(value))
+    const content = new TextEncoder().encode(jsonOf(`The ${part}`, value))
     return seal(this.#options, { id: this.#id, part }, content)
   }
 
@@ -65,6 +65,23 @@ export class Envelope {
     const content = await open(this.#options, { id: this.#id, part }, sealed)
     return JSON.parse(content.toString())
   }
+}
+
+/**
+ * The JSON of a value.
+ *
+ * @throws TypeError when it has none
+ */
+export function jsonOf(what: string, value: unknown): string {
+  let text: string | undefined
+  let cause: unknown
+  try {
+    text = JSON.stringify(value)
+  } catch (error) {
+    cause = error
+  }
+  if (text !== undefined) return text
+  throw new TypeError(`${what} is nothing that JSON has a form of.`, { cause })
 }
 
 /** Digest of which phases there are and of what kind: another one after a deploy is another graph. */

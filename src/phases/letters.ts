@@ -4,6 +4,7 @@
  * @module
  */
 
+import { TRANSACTIONS_UNSUPPORTED } from '../core/error-table.ts'
 import { RepriseError } from '../core/errors.ts'
 import { invalid } from '../core/options.ts'
 import type { DeadLetter, LetterQuery, LetterStore, Settlement } from '../engine/letters.ts'
@@ -40,7 +41,10 @@ export interface DeadLetters {
   find(letter: string): Promise<OpenedLetter | undefined>
   /** It happened: this is the answer, for every further request. */
   happened(letter: string, answer: GivenAnswer, decision: Decision): Promise<boolean>
-  /** It did not happen: it is taken up where it stopped; a plain handler's key is free again. */
+  /**
+   * It did not happen: it is taken up where it stopped; a plain handler's key is free again. `false`
+   * also when a later request has the key: there is nothing to go back to.
+   */
   resume(letter: string, decision: Decision): Promise<boolean>
   /** Nobody goes on with it: this error is the answer, for every further request. */
   giveUp(letter: string, answer: GivenAnswer, decision: Decision): Promise<boolean>
@@ -112,7 +116,7 @@ function lettersOf(reprise: LeaseReprise): LetterStore {
   const { store } = partsOf(reprise).context
   if (store.work !== undefined) return store.work.letters
   throw new RepriseError(
-    'reprise-transactions-unsupported',
+    TRANSACTIONS_UNSUPPORTED,
     `The ${store.name} store keeps no dead letters; use PostgreSQL`,
   )
 }

@@ -4,6 +4,7 @@
  * @module
  */
 
+import { whole } from '../core/options.ts'
 import type { Stage } from '../engine/stage.ts'
 import type { Isolation } from '../engine/transactions.ts'
 import type { CallSpec, CallWork } from './foreign-call.ts'
@@ -38,6 +39,13 @@ export interface PhaseOptions {
    * @default the operation's
    */
   readonly isolation?: Isolation
+  /**
+   * How long it may take, in milliseconds. After that nobody waits for it any more, and it commits
+   * nothing.
+   *
+   * @default 600000 (10 minutes)
+   */
+  readonly timeoutMs?: number
 }
 
 /** Work on the database, as it is run. */
@@ -68,6 +76,7 @@ export function phase<Tx, Input, State = undefined, Result extends Step = Step>(
   run: (context: PhaseContext<Tx, Input>, state: State) => Result | Promise<Result>,
   options: PhaseOptions = {},
 ): Node<Tx, Input, State, Result> {
+  checkTimeout(options)
   return {
     work: {
       ...{ kind: 'phase', ...options },
@@ -89,7 +98,12 @@ export function foreignCall<
   Done extends Step,
   Failed extends Step = never,
 >(spec: CallSpec<Tx, Input, State, Answer, Done, Failed>): Node<Tx, Input, State, Done | Failed> {
+  checkTimeout(spec)
   // The types of context, state and answer are checked where the phases are put together.
   const erased = spec as unknown as Omit<CallWork, 'kind'>
   return { work: { kind: 'call', ...erased } }
+}
+
+function checkTimeout({ timeoutMs }: { readonly timeoutMs?: number }): void {
+  if (timeoutMs !== undefined) whole('timeoutMs', timeoutMs, 1)
 }

@@ -4,6 +4,8 @@
  * @module
  */
 
+import { type ReadBody, valueOfBody } from '../core/body-value.ts'
+import { INPUT_INVALID, TRANSACTIONS_UNSUPPORTED } from '../core/error-table.ts'
 import { RepriseError } from '../core/errors.ts'
 import { digestValue, fingerprintRequest } from '../core/fingerprint.ts'
 import { invalid, type RunOptions, whole } from '../core/options.ts'
@@ -19,7 +21,7 @@ import {
   type TransactionReprise,
 } from '../engine/reprise.ts'
 import type { RunResult } from '../engine/result.ts'
-import type { InvalidInput, Servable } from '../engine/servable.ts'
+import type { Rejected, Servable } from '../engine/servable.ts'
 import { settle } from '../engine/settle.ts'
 import type { Granted } from '../engine/store.ts'
 import type { Isolation } from '../engine/transactions.ts'
@@ -29,7 +31,7 @@ import { Envelope, graphOf } from './envelope.ts'
 import type { Checked, Graph } from './graph.ts'
 import { type Blueprint, type Migrate, Passage } from './passage.ts'
 import { type CompleterOptions, type CompleterPatience, resolvePatience } from './patience.ts'
-import { type Schema, validate } from './schema.ts'
+import { rejected, type Schema, validate } from './schema.ts'
 
 /** What is known of a record that nobody finished within its retention. */
 export interface Abandoned<Input> {
@@ -81,7 +83,9 @@ export interface OperationOptions<Tx, Input>
   /** When the completer takes the work up, and when it gives up. */
   readonly completer?: CompleterOptions
   /**
-   * Called before a record that was never finished is put before a person.
+   * Called when nobody finished a record within its retention, before it is put before a person; or
+   * after that, when a request took its key before the reaper came. At least once, so it must be
+   * safe to be called again.
    *
    * @default nobody is told
    */
@@ -128,6 +132,9 @@ export function operation<Tx, Input, const Phases extends Graph<Tx, Input>>(
   return new Operation(name, options, new Map(nodes))
 }
 
+/** What a worker knows of a record that nobody finished within its retention. */
+export type AbandonedRecord = Pick<TakenRecord, 'id' | 'caller' | 'key' | 'recoveryPoint' | 'input'>
+
 /** An operation as workers see it, whatever its input and its transactions are. */
 export interface Completable {
   readonly name: string
@@ -141,7 +148,7 @@ export interface Completable {
    */
   resume(taken: TakenRecord): Promise<RunResult>
   /** Tells the app of a record that nobody finished within its retention. */
-  abandon(taken: TakenRecord): Promise<void>
+  abandon(record: AbandonedRecord): Promise<void>
 }
 
 /** What {@link operation} makes. */
@@ -186,18 +193,20 @@ export class Operation<Tx, Input> implements Servable, Completable {
     const body = input === undefined ? null : digestValue(input)
     const fingerprints = fingerprintRequest({ method: '', path: this.name, body })
     const result = await this.serve({ ...request, fingerprints }, input)
-    if (result.outcome !== 'invalid') return result
-    const [issue] = result.issues
-    const detail = issue === undefined ? undefined : `${issue.path}: ${issue.message}`
-    throw new RepriseError('idempotency-input-invalid', detail)
+    if (result.outcome !== 'rejected') return result
+    throw new RepriseError(INPUT_INVALID, result.occurrence.detail)
+  }
+
+  read(body: ReadBody): unknown {
+    return valueOfBody(body)
   }
 
   async serve(
     request: Omit<RunRequest, 'operation'>,
     input: unknown,
-  ): Promise<RunResult | InvalidInput> {
+  ): Promise<RunResult | Rejected> {
     const valid = await validate(this.#options.input, input)
-    if ('issues' in valid) return { outcome: 'invalid', issues: valid.issues }
+    if ('issues' in valid) return rejected(valid)
     const context = this.#context
     const { random, clock } = context
     const named = { ...request, operation: this.name }
@@ -218,7 +227,7 @@ export class Operation<Tx, Input> implements Servable, Completable {
     return drive.run({ outcome: 'resume', recoveryPoint, state, input })
   }
 
-  async abandon({ id, caller, key, recoveryPoint, input }: TakenRecord): Promise<void> {
+  async abandon({ id, caller, key, recoveryPoint, input }: AbandonedRecord): Promise<void> {
     const { onAbandon } = this.#options
     if (onAbandon === undefined || input === null) return
     const stored = await new Envelope(this.reprise.options, id).openInput(input)
@@ -280,7 +289,7 @@ interface Driving {
 function workOf<Tx>({ store }: Context<Tx>): Work<Tx> {
   if (store.work !== undefined) return store.work
   throw new RepriseError(
-    'reprise-transactions-unsupported',
+    TRANSACTIONS_UNSUPPORTED,
     `Phases need a store that keeps them with the app's own rows, which ${store.name} does not; use PostgreSQL`,
   )
 }

@@ -5,11 +5,14 @@
  * @module
  */
 
+import { COMMIT_UNKNOWN, LEASE_LOST } from '../core/error-table.ts'
 import { RepriseError } from '../core/errors.ts'
 import { pause, within } from '../engine/bounded.ts'
-import { stageOn } from '../engine/stage.ts'
+import type { Clock } from '../engine/clock.ts'
+import { stageOn, TransactionEnded } from '../engine/stage.ts'
 import type { Isolation } from '../engine/transactions.ts'
 import type { OpenPhase } from '../engine/work.ts'
+import { jsonOf } from './envelope.ts'
 import type { PhaseContext } from './node.ts'
 import type { Passage } from './passage.ts'
 import type { Advanced, Step } from './step.ts'
@@ -28,7 +31,7 @@ export interface Place {
 /** Another run has taken over. */
 export class LeaseLost extends RepriseError {
   constructor() {
-    super('reprise-lease-lost')
+    super(LEASE_LOST)
   }
 }
 
@@ -36,7 +39,25 @@ export class LeaseLost extends RepriseError {
 export interface Transacting {
   readonly isolation: Isolation | undefined
   readonly callKey: string | null
+  /** How long the work may take, in milliseconds. */
+  readonly timeoutMs?: number | undefined
 }
+
+/** A phase that did not answer in time, and may yet. */
+class Late extends Error {
+  readonly work: Promise<unknown>
+
+  constructor(work: Promise<unknown>, { point, ms }: { point: string; ms: number }) {
+    super(`The phase ${point} took more than ${ms} ms.`)
+    this.work = work
+  }
+}
+
+/** How long a phase may take unless it says otherwise, in milliseconds. */
+const PHASE_TIMEOUT_MS = 600_000
+
+/** What is put in the place of an answer that did not come in time. */
+const NONE: unique symbol = Symbol('none')
 
 /** First pause before a transaction is run again, in milliseconds; doubles, with jitter. */
 const RETRY_MS = 10
@@ -52,7 +73,7 @@ export class PhaseRun<Tx> {
   /** Runs `work` until its transaction commits, or is not worth another try. */
   async transact(
     place: Place,
-    { isolation, callKey }: Transacting,
+    { isolation, callKey, timeoutMs: ms = PHASE_TIMEOUT_MS }: Transacting,
     work: (context: PhaseContext<unknown, unknown>) => Promise<Step>,
   ): Promise<Step> {
     const { context, blueprint, job } = this.#passage
@@ -61,12 +82,21 @@ export class PhaseRun<Tx> {
       const open = await this.#begin(isolation ?? blueprint.isolation)
       let isCommitting = false
       try {
-        const step = await context.timed(job, 'handlerMs', () => work(this.#context(place, open)))
+        const given = this.#context(place, open)
+        const { point } = place
+        const answer = () => inTime(context.clock, work(given), { point, ms })
+        const step = plain(await context.timed(job, 'handlerMs', answer))
         isCommitting = true
         await this.#commit(open, { step, place, callKey })
         return step
       } catch (error) {
+        if (error instanceof Late) {
+          // It may still use its transaction, which the database ends if it does not.
+          void error.work.catch(() => {}).then(() => open.rollback())
+          throw error
+        }
         await this.#undo(open)
+        if (error instanceof TransactionEnded) throw new TransactionEnded(`phase ${place.point}`)
         const fault = this.#passage.work.phases.classify(error)
         if (fault === 'lost') throw new LeaseLost()
         if (fault === 'disconnected' && isCommitting) throw commitUnknown(error)
@@ -77,9 +107,9 @@ export class PhaseRun<Tx> {
     }
   }
 
-  /** Where the operation stands after a phase: exactly what whoever resumes it would be given. */
+  /** Where the operation stands after a phase. */
   placeAfter(place: Place, { point, state }: Advanced<string, unknown>): Place {
-    return { ...place, point, state: throughJson(state), isResumed: false }
+    return { ...place, point, state, isResumed: false }
   }
 
   async #begin(isolation: Isolation): Promise<OpenPhase<Tx>> {
@@ -107,7 +137,7 @@ export class PhaseRun<Tx> {
   ): Promise<void> {
     const { context, job, blueprint, envelope } = this.#passage
     const { leaseMs } = job.options
-    switch (step.kind) {
+    switch (step?.kind) {
       case 'retry_later':
         return this.#undo(open)
       case 'advance': {
@@ -155,9 +185,22 @@ export class PhaseRun<Tx> {
 }
 
 function commitUnknown(cause: unknown): RepriseError {
-  return new RepriseError('idempotency-commit-unknown', undefined, { cause })
+  return new RepriseError(COMMIT_UNKNOWN, undefined, { cause })
 }
 
-function throughJson(state: unknown): unknown {
-  return state === undefined ? undefined : JSON.parse(JSON.stringify(state))
+async function inTime(
+  clock: Clock,
+  work: Promise<Step>,
+  { point, ms }: { point: string; ms: number },
+): Promise<Step> {
+  const step = await within<Step, typeof NONE>(clock, { ms, work, fallback: NONE })
+  if (step === NONE) throw new Late(work, { point, ms })
+  return step
+}
+
+/** The step with its state as whoever resumes it would be given it. */
+function plain(step: Step): Step {
+  if (step?.kind !== 'advance' || step.state === undefined) return step
+  const text = jsonOf(`The state for ${step.point}`, step.state)
+  return { ...step, state: JSON.parse(text) }
 }

@@ -4,6 +4,9 @@
  * @module
  */
 
+import { INPUT_INVALID } from '../core/error-table.ts'
+import type { Rejected } from '../engine/servable.ts'
+
 /** One thing that is wrong with an input. */
 export interface Issue {
   readonly message: string
@@ -38,6 +41,14 @@ export async function validate<Output>(
   const result = await schema['~standard'].validate(value)
   if (result.issues === undefined) return { value: result.value }
   return { issues: result.issues.map(({ path, message }) => ({ path: pathOf(path), message })) }
+}
+
+/** The answer to it: names the first thing that is wrong, and lists them all. */
+export function rejected({ issues }: InvalidInput): Rejected {
+  const [issue] = issues
+  const detail = issue?.path ? `${issue.path}: ${issue.message}` : (issue?.message ?? 'Invalid')
+  const occurrence = { ...INPUT_INVALID, detail, members: { errors: issues } }
+  return { outcome: 'rejected', occurrence }
 }
 
 function pathOf(path: Issue['path'] = []): string {

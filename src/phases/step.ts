@@ -64,6 +64,13 @@ export function advance(point: string, state?: unknown): Advanced<string, unknow
   return { kind: 'advance', point, state }
 }
 
+/** Statuses whose answers have no body. */
+const WITHOUT_BODY: ReadonlySet<number> = new Set([204, 205, 304])
+
+/** What a header is called, and what it can carry (RFC 9110). */
+const NAME = /^[!#$%&'*+.^_`|~\w-]+$/
+const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/
+
 /**
  * Answers: the phase's rows and the answer commit together, and every further request gets it.
  *
@@ -78,7 +85,15 @@ export function respond(
     throw new TypeError(`respond() takes a status from 200 to 599, not ${status}.`)
   }
   const { bytes, type } = encode(body)
+  // What can not be sent must not be stored: every further request would fail with it.
+  if (bytes.byteLength > 0 && WITHOUT_BODY.has(status)) {
+    throw new TypeError(`respond() takes no body with ${status}.`)
+  }
   const given = Object.entries(headers)
+  const unsendable = given.find(([name, value]) => !NAME.test(name) || !VALUE.test(value))
+  if (unsendable !== undefined) {
+    throw new TypeError(`respond() was given a header that can not be sent: ${unsendable[0]}.`)
+  }
   const isTyped = type === null || given.some(([name]) => name.toLowerCase() === 'content-type')
   const kept: Header[] = isTyped ? given : [['content-type', type], ...given]
   const response = { status, headers: kept, body: bytes }
@@ -94,7 +109,7 @@ export function retryLater({
   reason,
 }: {
   /**
-   * When it is worth trying again, in milliseconds.
+   * When the client is told to come back, in milliseconds. The completer keeps to its own pauses.
    *
    * @default the operation's `retryAfterMs`
    */
@@ -106,13 +121,19 @@ export function retryLater({
    */
   readonly reason?: string
 } = {}): RetryLater {
+  if (afterMs !== undefined && !(Number.isFinite(afterMs) && afterMs >= 0)) {
+    throw new TypeError(`retryLater() takes an afterMs of at least 0, not ${afterMs}.`)
+  }
   return { kind: 'retry_later', afterMs: afterMs ?? null, reason: reason ?? null }
 }
 
 function encode(body: unknown): { bytes: Uint8Array; type: string | null } {
   const encoder = new TextEncoder()
   if (body === undefined) return { bytes: new Uint8Array(), type: null }
-  if (body instanceof Uint8Array) return { bytes: body, type: 'application/octet-stream' }
+  if (body instanceof Uint8Array) {
+    // A copy: the app may use its buffer again.
+    return { bytes: Uint8Array.from(body), type: 'application/octet-stream' }
+  }
   if (typeof body === 'string') {
     return { bytes: encoder.encode(body), type: 'text/plain; charset=utf-8' }
   }

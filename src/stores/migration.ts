@@ -4,6 +4,7 @@
  * @module
  */
 
+import { SCHEMA_NEWER } from '../core/error-table.ts'
 import { RepriseError } from '../core/errors.ts'
 
 /** One step of the schema. Never edited after release: a change is a new step. */
@@ -40,7 +41,7 @@ export function planMigrations(
   const breaking = newer.find((migration) => migration.breaking)
   if (breaking !== undefined) {
     throw new RepriseError(
-      'reprise-schema-newer',
+      SCHEMA_NEWER,
       `The schema has step ${breaking.number}, this version knows steps up to ${newest}`,
     )
   }

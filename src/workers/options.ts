@@ -5,7 +5,7 @@
  */
 
 import { hostname } from 'node:os'
-import { whole } from '../core/options.ts'
+import { invalid, whole } from '../core/options.ts'
 import type { Random } from '../engine/clock.ts'
 import type { JobPatience } from '../engine/work.ts'
 import type { Completable } from '../phases/operation.ts'
@@ -170,6 +170,9 @@ export function resolveWorkers<Tx>(
   random: Random,
 ): WorkerSettings<Tx> {
   const { operations = [], sink, enqueuer = {}, completer = {}, reaper = {}, onEvent } = options
+  const names = operations.map(({ name }) => name)
+  const twice = names.find((name, index) => names.indexOf(name) !== index)
+  if (twice !== undefined) throw invalid(`two operations are named ${twice}`)
   return {
     ...{ operations, sink, onEvent, buriedMs: 30 * DAY_MS },
     node: options.node ?? `${hostname()}:${process.pid}:${random.token().slice(0, 6)}`,

@@ -148,10 +148,10 @@ class WorkerSet<Tx> implements Workers {
   #reaper(): Worker | undefined {
     const { operations, reaper } = this.#settings
     if (reaper === false) return undefined
-    const { store, random } = this.#context
+    const { store, random, clock } = this.#context
     const { everyMs, ...rest } = reaper
     const byName = new Map(operations.map((operation) => [operation.name, operation]))
-    const parts = { store, random, ...rest, operations: byName }
+    const parts = { store, random, clock, ...rest, operations: byName }
     return this.#service('reaper', { everyMs, run: () => reap(parts) })
   }
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { fieldIn, memberOf } from '../../src/adapters/body-field.ts'
+import { fieldOf } from '../../src/adapters/body-field.ts'
 
 const FORM = 'application/x-www-form-urlencoded; charset=utf-8'
 
@@ -17,11 +17,11 @@ describe('the key in a body', () => {
     ['id=', FORM, ''],
     ['id=a&id=a', FORM, ''],
   ])('of %s as %s is %s', (text, type, expected) => {
-    expect(fieldIn(text, type, 'id')).toBe(expected)
+    expect(fieldOf({ text, contentType: type }, 'id')).toBe(expected)
   })
 
   it('is never found in what objects inherit', () => {
-    expect(memberOf({}, 'toString')).toBeUndefined()
-    expect(memberOf(undefined, 'id')).toBeUndefined()
+    expect(fieldOf({ parsed: {} }, 'toString')).toBeUndefined()
+    expect(fieldOf({ parsed: undefined }, 'id')).toBeUndefined()
   })
 })

@@ -27,13 +27,10 @@ export function exchangeOf(asked: Asked = {}): Exchange {
       digester.update(Buffer.from(body))
       return digester.digest()
     },
-    async field(name) {
-      const type = headers.find(([own]) => own === 'content-type')?.[1] ?? ''
-      if (type.includes('urlencoded')) return new URLSearchParams(body).get(name) ?? undefined
-      const value: unknown = Reflect.get(JSON.parse(body), name)
-      return typeof value === 'string' ? value : undefined
+    async body() {
+      const contentType = headers.find(([own]) => own === 'content-type')?.[1] ?? null
+      return { text: body, contentType }
     },
-    value: async () => JSON.parse(body),
   }
 }
 

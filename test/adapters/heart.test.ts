@@ -6,6 +6,7 @@ import { giveRun, markProtected, runOf, txOf } from '../../src/adapters/run-of.t
 import type { HttpRun } from '../../src/adapters/watched-handler.ts'
 import { stripe } from '../../src/core/dialects/stripe.ts'
 import { tasks } from '../../src/core/dialects/tasks.ts'
+import { BODY_TOO_LARGE, STORE_UNAVAILABLE } from '../../src/core/error-table.ts'
 import type { RunOptions } from '../../src/core/options.ts'
 import { resolveRunOptions } from '../../src/core/options.ts'
 import type { Skipped } from '../../src/engine/events.ts'
@@ -30,6 +31,8 @@ class NotingReprise implements AnyReprise<string> {
   readonly requests: RunRequest[] = []
   readonly skipped: Skipped[] = []
   readonly transactions: TransactionOptions<string>[] = []
+
+  checkTransaction(): void {}
 
   with(options: RunOptions): this {
     this.given.push(options)
@@ -232,7 +235,7 @@ describe('errors', () => {
     }).protect({}, exchangeOf(), execute)
 
   it('of the handler are its own, also those that look like ours', async () => {
-    const failure = new RepriseError('idempotency-store-unavailable')
+    const failure = new RepriseError(STORE_UNAVAILABLE)
 
     await expect(protect(() => Promise.reject(failure), { failOpen: true })).rejects.toBe(failure)
   })
@@ -270,7 +273,7 @@ describe('errors', () => {
     })
     const exchange = {
       ...exchangeOf(),
-      field: () => Promise.reject(new RepriseError('idempotency-body-too-large')),
+      body: () => Promise.reject(new RepriseError(BODY_TOO_LARGE)),
     }
 
     expect(await guard.protect({}, exchange, created)).toMatchObject({

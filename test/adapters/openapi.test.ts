@@ -12,7 +12,7 @@ import { policyMarkdown, publishedPolicy } from '../../src/adapters/published-po
 import { type Dialect, dialects, extendDialect, ietf } from '../../src/core/dialects/index.ts'
 import { freshMarks, replayMarks } from '../../src/core/dialects/marks.ts'
 import { refuse } from '../../src/core/dialects/refuse.ts'
-import { ERRORS } from '../../src/core/errors.ts'
+import { ERRORS } from '../../src/core/error-table.ts'
 import { parseKey } from '../../src/core/key.ts'
 import { responsePolicies } from '../../src/core/policy.ts'
 import type { Problem } from '../../src/core/problem.ts'
@@ -44,7 +44,10 @@ describe.each(Object.values(dialects))('in the dialect $name', (dialect) => {
     expect(errors.length).toBeGreaterThan(11)
     for (const { code } of errors) {
       for (const key of [undefined, KEY]) {
-        const { status, headers, body } = refuse(dialect, key ? { code, key } : { code })
+        const { status, headers, body } = refuse(
+          dialect,
+          key ? { ...ERRORS[code], key } : ERRORS[code],
+        )
         const response = fragment.responses[String(status)]
         const names = headers.map(([name]) => name).filter((name) => name !== 'Content-Type')
 
@@ -268,6 +271,7 @@ describe('the published policy', () => {
       name: 'create_ride',
       // The policy looks at whether there is an operation, and at nothing of it.
       reprise: createReprise({ store: memoryStore() }) as unknown as Servable['reprise'],
+      read: () => undefined,
       serve: () => Promise.reject(new Error('Not asked.')),
     }
     const routes = [

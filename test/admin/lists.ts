@@ -10,7 +10,8 @@ import { ADA, type AdminWorld, put } from './world.ts'
 async function all(admin: Admin, filter: RequestFilter, limit = 2) {
   const items: RequestSummary[] = []
   for (let after: string | null | undefined; after !== null; ) {
-    const query: { limit: number; after?: string } = after === undefined ? { limit } : { limit, after }
+    const query: { limit: number; after?: string } =
+      after === undefined ? { limit } : { limit, after }
     const page = await admin.list(filter, query)
     items.push(...page.items)
     after = page.next
@@ -79,7 +80,12 @@ export function describeLists(name: string, open: () => Promise<AdminWorld>): vo
 
     it('filters by everything else', async () => {
       const origin = { requestId: 'req-7', ip: null, userAgent: null }
-      const one = await put(world, 'finished', { key: 'abc-1', operation: 'op', caller: 'ann', origin })
+      const one = await put(world, 'finished', {
+        key: 'abc-1',
+        operation: 'op',
+        caller: 'ann',
+        origin,
+      })
       await world.advance(60_000)
       const two = await put(world, 'failed', { key: 'abd-2', operation: 'op2' })
       const three = await put(world, 'unfinished', { recoveryPoint: 'paid' })
@@ -130,6 +136,11 @@ export function describeLists(name: string, open: () => Promise<AdminWorld>): vo
         const asked = admin.list(filter as RequestFilter, { limit: 5 })
         await expect(asked).rejects.toMatchObject(invalid)
       }
+      await expect(admin.findByKey('a\0')).rejects.toMatchObject(invalid)
+      await expect(admin.act('resume', 'a\0', ADA)).rejects.toMatchObject(invalid)
+      await expect(admin.batch('\0')).rejects.toMatchObject(invalid)
+      expect(await admin.find('a\0')).toBeUndefined()
+      expect(await admin.letter('\0')).toBeUndefined()
       await expect(admin.overview({ windowMs: 0 })).rejects.toMatchObject(invalid)
     })
 
@@ -194,7 +205,12 @@ export function describeLists(name: string, open: () => Promise<AdminWorld>): vo
         fresh.overview({ windowMs: 3_600_000 }),
       ])
       expect(again).toBe(overview)
-      expect(overview.totals).toMatchObject({ miss: 98, hit: 2, checked: 102, duplicatesPrevented: 3 })
+      expect(overview.totals).toMatchObject({
+        miss: 98,
+        hit: 2,
+        checked: 102,
+        duplicatesPrevented: 3,
+      })
       expect(overview.hitRate.band).toBe('healthy')
       expect(overview.byOperation).toMatchObject([{ of: 'o', counts: { hit: 2 } }])
       expect(overview.byCaller).toMatchObject([{ of: 'c' }])
@@ -219,7 +235,11 @@ export function describeLists(name: string, open: () => Promise<AdminWorld>): vo
       })
       const workers = await admin.workers()
       expect(workers.map(({ worker, isPaused }) => [worker, isPaused])).toEqual([
-        ...[['enqueuer', false], ['completer', true], ['reaper', false]],
+        ...[
+          ['enqueuer', false],
+          ['completer', true],
+          ['reaper', false],
+        ],
       ])
       expect((await admin.steerWorker('completer', 'resume', ADA)).outcome).toBe('done')
       expect((await admin.steerWorker('reaper', 'run_once', ADA)).outcome).toBe('done')

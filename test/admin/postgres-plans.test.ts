@@ -1,12 +1,16 @@
 import type pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { fillQueries } from '../../scripts/admin-fill.ts'
 import type { DeskFilter } from '../../src/engine/desk.ts'
-import { postgresStore } from '../../src/stores/postgres/index.ts'
 import { deskQueries } from '../../src/stores/postgres/admin/queries/index.ts'
-import { type Driver, walkQueries, walkValues } from '../../src/stores/postgres/admin/queries/walk.ts'
+import {
+  type Driver,
+  walkQueries,
+  walkValues,
+} from '../../src/stores/postgres/admin/queries/walk.ts'
+import { postgresStore } from '../../src/stores/postgres/index.ts'
 import { poolOf } from '../conformance/postgres.harness.ts'
 import { type TemporaryDatabase, temporaryDatabase } from '../support/postgres.ts'
-import { fillQueries } from '../../scripts/admin-fill.ts'
 
 /** Large enough that a look at a part of the table is cheaper than one at all of it. */
 const RECORDS = 60_000

@@ -1,18 +1,21 @@
 /**
- * Thousands of operations through a network that does what networks do. Effects are counted in the
- * database.
+ * Thousands of operations against the reference server, through a network that does what networks do.
+ * Effects are counted in the database.
  *
  * @module
  */
 
+import pg from 'pg'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { type Client, createClient } from '../../src/client/client.ts'
 import { OutcomeUnknownError } from '../../src/client/errors.ts'
 import { memoryJournal } from '../../src/client/journal.ts'
 import type { ClientOptions } from '../../src/client/options.ts'
+import { tasks } from '../../src/core/dialects/tasks.ts'
 import { Chance } from '../engine/chance.ts'
+import { type ReferenceServer, startServer } from '../server/reference-server.ts'
+import { type TemporaryDatabase, temporaryDatabase } from '../support/postgres.ts'
 import { chaosProxy, FATES } from './chaos-proxy.ts'
-import { type Ledger, startLedger } from './ledger.ts'
 
 const OPERATIONS = Number(process.env['CLIENT_OPERATIONS'] ?? 2_000)
 const AT_ONCE = 64
@@ -20,25 +23,46 @@ const AT_ONCE = 64
 const RESOURCES = 8
 const SEED = Number(process.env['CLIENT_SEED'] ?? 20_261_116)
 
+/** How often the server itself fails before its effect. */
+const FAILS = 0.03
+
+/** A task, as far as it is looked at. */
 interface Answer {
-  readonly id: number
-  readonly op: string
+  readonly id: string
+  readonly task_name: string
 }
 
-let ledger: Ledger
+let database: TemporaryDatabase
+let server: ReferenceServer
 const random = new Chance(SEED)
 beforeAll(async () => {
-  ledger = await startLedger({
-    waitMs: 100,
-    before() {
-      if (random.fraction() < 0.03) throw new Error('The server fails before its effect.')
-    },
-  })
+  database = await temporaryDatabase()
+  server = await startServer({ DATABASE_URL: database.url })
+}, 120_000)
+afterAll(async () => {
+  await server?.stop()
+  await database?.drop()
 })
-afterAll(() => ledger.close())
+
+/** What stands in the database: everything that took effect, in its order, and every key. */
+async function stored() {
+  const client = new pg.Client(database.url)
+  await client.connect()
+  const made = 'select id, task_name from tasks order by created_at'
+  const { rows: tasksMade } = await client.query<Answer>(made)
+  const { rows } = await client.query<{ key: string }>('select key from reprise.records')
+  await client.end()
+  return { made: tasksMade, keys: new Set(rows.map(({ key }) => key)) }
+}
+
+/** Who sends: one with patience, and one that gives up waiting before a late answer comes. */
+interface Senders {
+  readonly patient: Client
+  readonly hasty: Client
+}
 
 /** Runs them all, so many at once; what is given up is left to be resumed. */
-async function operate(client: Client): Promise<number> {
+async function operate({ patient, hasty }: Senders): Promise<number> {
   let next = 0
   let unknown = 0
   const one = async () => {
@@ -46,9 +70,11 @@ async function operate(client: Client): Promise<number> {
       const op = `op-${at}`
       const resource = at % 4 === 0 ? `resource-${(at / 4) % RESOURCES}` : undefined
       try {
-        const init = { json: { op }, ...(resource && { resource }) }
-        const { response, json } = await client.post<Answer>('effects', init)
-        expect([response.status, (await json()).op]).toEqual([201, op])
+        const init = { json: { task_name: op }, ...(resource && { resource }) }
+        const client = at % 12 === 1 ? hasty : patient
+        const { response, json } = await client.post<Answer>('tasks', init)
+        expect([200, 201]).toContain(response.status)
+        expect((await json()).task_name).toBe(op)
       } catch (error) {
         if (!(error instanceof OutcomeUnknownError)) throw error
         unknown++
@@ -71,36 +97,46 @@ async function settle(client: Client): Promise<void> {
 it(`${OPERATIONS} operations through a bad network (seed ${SEED}) have one effect and one answer each`, async () => {
   /** Also of operations that were settled before a later one, when nobody waited for them. */
   const answered: Promise<Answer>[] = []
-  const proxy = await chaosProxy(ledger.port, () => random.fraction())
+  const proxy = await chaosProxy(Number(new URL(server.url).port), () => random.fraction())
   const options: ClientOptions = {
     ...{ baseUrl: `http://127.0.0.1:${proxy.port}/`, journal: memoryJournal(), backoffMs: 10 },
+    dialect: tasks,
+    headers: () => ({
+      Authorization: 'Bearer sk_test_network',
+      ...(random.fraction() < FAILS && { 'Demo-Fault': 'fail-before' }),
+    }),
     onEvent: ({ type, response }) => {
       if (type === 'answered' && response) answered.push(response.clone().json())
     },
     journalLimits: { openMax: OPERATIONS, answeredMax: OPERATIONS },
   }
-  const hasty = { attemptTimeoutMs: 250, attemptsMax: 4, deadlineMs: 3_000, retryBudget: 20_000 }
-  const unknown = await operate(createClient({ ...options, ...hasty, backoffMsMax: 100 }))
+  const bounds = { attemptsMax: 4, deadlineMs: 60_000, retryBudget: 40_000, backoffMsMax: 100 }
+  const unknown = await operate({
+    // Enough for a busy machine: else nothing but time-outs would be seen.
+    patient: createClient({ ...options, ...bounds, attemptTimeoutMs: 20_000 }),
+    hasty: createClient({ ...options, ...bounds, attemptTimeoutMs: 150 }),
+  })
   proxy.heal()
   // As after a restart, and with all the time that a busy machine may need.
   const client = createClient(options)
   await settle(client)
   await proxy.idle()
 
-  const effects = await ledger.effects()
+  const { made, keys } = await stored()
   const ops = Array.from({ length: OPERATIONS }, (_, at) => `op-${at}`)
   console.info(`${unknown} of ${OPERATIONS} outcomes unknown at first`, proxy.counts)
-  expect(effects.map(({ op }) => op).sort()).toEqual([...ops].sort())
+  expect(made.map(({ task_name }) => task_name).sort()).toEqual([...ops].sort())
   // Each operation was told of its own effect, and once.
   const told = await Promise.all(answered)
-  const answers = new Map(told.map((answer) => [answer.op, answer]))
+  const answers = new Map(told.map(({ id, task_name }) => [task_name, id]))
   expect([told.length, answers.size]).toEqual([OPERATIONS, OPERATIONS])
-  for (const { id, op } of effects) expect(answers.get(op)).toEqual({ id, op })
+  for (const { id, task_name } of made) expect(answers.get(task_name)).toBe(id)
 
   for (let resource = 0; resource < RESOURCES; resource++) {
     const inOrder = ops.filter((_, at) => at % 4 === 0 && (at / 4) % RESOURCES === resource)
-    const ids = inOrder.map((op) => answers.get(op)?.id ?? 0)
-    expect(ids).toEqual([...ids].sort((a, b) => a - b))
+    const isOne = new Set(inOrder)
+    const happened = made.map(({ task_name }) => task_name).filter((name) => isOne.has(name))
+    expect(happened).toEqual(inOrder)
   }
 
   // The network was bad in every way, and some outcomes could only be settled later.
@@ -108,5 +144,5 @@ it(`${OPERATIONS} operations through a bad network (seed ${SEED}) have one effec
   expect(unknown).toBeGreaterThan(10)
   const journal = await client.journal.list()
   expect(journal.filter(({ state }) => state !== 'answered')).toEqual([])
-  expect(new Set(journal.map(({ key }) => key))).toEqual(new Set(effects.map(({ key }) => key)))
-}, 120_000)
+  expect(new Set(journal.map(({ key }) => key))).toEqual(keys)
+}, 600_000)

@@ -8,7 +8,7 @@ import { type Decision, decide } from '../../src/core/decide.ts'
 import { type KeyRecord, STARTED } from '../../src/core/record.ts'
 import { claimed, finished } from '../../src/core/transition.ts'
 import type { Finish, Refusal, Store } from '../../src/engine/store.ts'
-import { type Transact, transact } from '../../src/engine/transact.ts'
+import { checkTransactionRoute, type Transact, transact } from '../../src/engine/transact.ts'
 import type {
   OpenTransaction,
   TransactionFault,
@@ -66,6 +66,7 @@ class LostError extends Error {}
 
 class PliableTransactions implements Transactions<Work> {
   readonly run: Transact = transact
+  readonly check = checkTransactionRoute
   effects = 0
   #connections = 10
   readonly #open = new Map<string, string>()

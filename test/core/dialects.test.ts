@@ -3,8 +3,9 @@ import type { Dialect } from '../../src/core/dialects/dialect.ts'
 import { replayStatusOf } from '../../src/core/dialects/dialect.ts'
 import { type DialectName, dialects, extendDialect } from '../../src/core/dialects/index.ts'
 import { type FreshAnswer, freshMarks, replayMarks } from '../../src/core/dialects/marks.ts'
-import { refusalCodes, refuse } from '../../src/core/dialects/refuse.ts'
-import { type ClientErrorCode, docsUrlOf, ERRORS } from '../../src/core/errors.ts'
+import { refusals, refuse } from '../../src/core/dialects/refuse.ts'
+import { type ClientErrorCode, ERRORS } from '../../src/core/error-table.ts'
+import { docsUrlOf } from '../../src/core/errors.ts'
 import type { Occurrence } from '../../src/core/problem.ts'
 import type { Header } from '../../src/core/response.ts'
 
@@ -33,16 +34,16 @@ function seen(dialect: Dialect, occurrence: Occurrence): Seen {
 }
 
 function mismatch(dialect: Dialect): Seen {
-  return seen(dialect, { code: refusalCodes.mismatch, key: KEY })
+  return seen(dialect, { ...refusals.mismatch, key: KEY })
 }
 
 function inProgress(dialect: Dialect): Seen {
-  return seen(dialect, { code: refusalCodes.in_progress, key: KEY, retryAfterSeconds: 2 })
+  return seen(dialect, { ...refusals.in_progress, key: KEY, retryAfterSeconds: 2 })
 }
 
 function tooLong(dialect: Dialect): Seen {
   const detail = 'The key is too long'
-  return seen(dialect, { code: 'idempotency-key-invalid', keyFault: 'too-long', detail })
+  return seen(dialect, { ...ERRORS['idempotency-key-invalid'], keyFault: 'too-long', detail })
 }
 
 function fresh(dialect: Dialect, answer: Partial<FreshAnswer> = {}): Record<string, string> {
@@ -95,7 +96,7 @@ describe('the contract of each dialect', () => {
         keyRequired,
       ]).toEqual(expected)
       expect(key.mode).toBe('lenient')
-      expect(seen(dialect, { code: 'idempotency-key-missing' }).status).toBe(400)
+      expect(seen(dialect, { ...ERRORS['idempotency-key-missing'] }).status).toBe(400)
       expect(tooLong(dialect).status).toBe(400)
     })
   }
@@ -117,7 +118,7 @@ describe('refusals of every dialect', () => {
   for (const dialect of Object.values(dialects)) {
     it(`${dialect.name} writes JSON, links to the page and says when to come back`, () => {
       for (const code of CODES) {
-        const { status, headers, body } = seen(dialect, { code, key: KEY })
+        const { status, headers, body } = seen(dialect, { ...ERRORS[code], key: KEY })
 
         expect(headers['Content-Type']).toMatch(/^application\/(problem\+)?json$/)
         expect(headers.Link).toContain(`<${docsUrlOf(code)}>; rel="describedby"`)
@@ -130,7 +131,7 @@ describe('refusals of every dialect', () => {
     })
 
     it(`${dialect.name} has a code or text of its own for each refusal`, () => {
-      const texts = CODES.map((code) => JSON.stringify(seen(dialect, { code }).body))
+      const texts = CODES.map((code) => JSON.stringify(seen(dialect, { ...ERRORS[code] }).body))
 
       expect(new Set(texts).size).toBe(CODES.length)
     })
@@ -141,10 +142,10 @@ describe('refusals of every dialect', () => {
   }
 
   it('map the decisions of the protocol', () => {
-    expect(refusalCodes).toEqual({
-      mismatch: 'idempotency-key-reused',
-      in_progress: 'idempotency-in-progress',
-      unknown: 'idempotency-outcome-unknown',
+    expect(refusals).toEqual({
+      mismatch: ERRORS['idempotency-key-reused'],
+      in_progress: ERRORS['idempotency-in-progress'],
+      unknown: ERRORS['idempotency-outcome-unknown'],
     })
   })
 })
@@ -181,7 +182,7 @@ describe('stripe', () => {
       error: { type: 'idempotency_error', code: 'idempotency_key_in_use' },
     })
     expect(tooLong(stripe).body).toMatchObject({ error: { type: 'invalid_request_error' } })
-    expect(seen(stripe, { code: 'idempotency-store-unavailable' }).body).toMatchObject({
+    expect(seen(stripe, { ...ERRORS['idempotency-store-unavailable'] }).body).toMatchObject({
       error: { type: 'api_error' },
     })
   })
@@ -229,13 +230,13 @@ describe('tasks', () => {
 
   it('cuts and cleans what it names', () => {
     const key = `a\u0000\u202e<b>"${'x'.repeat(400)}`
-    const { body } = seen(tasks, { code: 'idempotency-key-reused', key })
+    const { body } = seen(tasks, { ...ERRORS['idempotency-key-reused'], key })
 
     expect(JSON.stringify(body)).toContain(`'a??<b>\\"${'x'.repeat(248)}'`)
   })
 
   it('gives a mismatch and a lost transaction different codes', () => {
-    const { body, status } = seen(tasks, { code: 'idempotency-conflict' })
+    const { body, status } = seen(tasks, { ...ERRORS['idempotency-conflict'] })
 
     expect(status).toBe(503)
     expect(body).toMatchObject({ error: { type: 'api_error', code: 'transaction_conflict' } })
@@ -263,7 +264,7 @@ describe('the other APIs', () => {
     expect(mismatch(workflows).body).toEqual({ detail, code: 'idempotency_key_reused' })
     expect(inProgress(workflows).body).toEqual({ detail, code: 'idempotency_key_in_progress' })
     expect(tooLong(workflows).body).toEqual({ detail, code: 'idempotency_key_too_long' })
-    const missing = seen(workflows, { code: 'idempotency-key-missing' }).body
+    const missing = seen(workflows, { ...ERRORS['idempotency-key-missing'] }).body
     expect(missing).toEqual({ detail, code: 'idempotency_key_missing' })
   })
 
@@ -283,7 +284,7 @@ describe('the other APIs', () => {
   })
 
   it('have codes for keys that are too short', () => {
-    const occurrence: Occurrence = { code: 'idempotency-key-invalid', keyFault: 'too-short' }
+    const occurrence: Occurrence = { ...ERRORS['idempotency-key-invalid'], keyFault: 'too-short' }
 
     expect(seen(workflows, occurrence).body).toMatchObject({ code: 'idempotency_key_too_short' })
   })
@@ -339,7 +340,7 @@ describe('marks', () => {
   it('write keys bare where they can be, and quoted where they have to be', () => {
     const strict = extendDialect(ietf, { key: { mode: 'strict' } })
     const echo = (dialect: Dialect, key: string): Header | undefined =>
-      refuse(dialect, { code: 'idempotency-in-progress', key }).headers.find(
+      refuse(dialect, { ...ERRORS['idempotency-in-progress'], key }).headers.find(
         ([name]) => name === 'Idempotency-Key',
       )
 

@@ -3,12 +3,12 @@ import { describe, expect, it } from 'vitest'
 import { dialects } from '../../src/core/dialects/index.ts'
 import {
   type ClientErrorCode,
-  docsUrlOf,
   ERRORS,
   type ErrorCode,
-  isRepriseError,
-  RepriseError,
-} from '../../src/core/errors.ts'
+  LEASE_LOST,
+  SCHEMA_MISSING,
+} from '../../src/core/error-table.ts'
+import { docsUrlOf, isRepriseError, RepriseError } from '../../src/core/errors.ts'
 import { problemOf } from '../../src/core/problem.ts'
 
 // Object.keys forgets the codes that the type of the table has.
@@ -50,9 +50,9 @@ describe('the page of errors', () => {
       const [, language, example = ''] = /```(\w+)\n(.*?)\n```/s.exec(section) ?? []
 
       if (isClientCode(code)) {
-        expect([language, JSON.parse(example)]).toEqual(['json', problemOf({ code })])
+        expect([language, JSON.parse(example)]).toEqual(['json', problemOf(ERRORS[code])])
       } else {
-        expect([language, example]).toEqual(['text', new RepriseError(code).message])
+        expect([language, example]).toEqual(['text', new RepriseError(ERRORS[code]).message])
       }
     })
 
@@ -90,9 +90,9 @@ describe('the table of errors', () => {
 describe('RepriseError', () => {
   it('carries the row of its code and keeps the cause', () => {
     const cause = new Error('connection reset')
-    const error = new RepriseError('reprise-schema-missing', 'Table records is missing', { cause })
+    const error = new RepriseError(SCHEMA_MISSING, 'Table records is missing', { cause })
     expect(error.detail).toBe('Table records is missing')
-    expect(new RepriseError('reprise-schema-missing').detail).toBeUndefined()
+    expect(new RepriseError(SCHEMA_MISSING).detail).toBeUndefined()
     const { status, retryable, hint } = ERRORS['reprise-schema-missing']
     const docsUrl = docsUrlOf('reprise-schema-missing')
 
@@ -110,7 +110,7 @@ describe('RepriseError', () => {
   it('is known by its looks, so that one of another copy of the package is known too', () => {
     const foreign = Object.assign(new Error('x'), { name: 'RepriseError', code: 'c', hint: 'h' })
 
-    expect(isRepriseError(new RepriseError('reprise-lease-lost'))).toBe(true)
+    expect(isRepriseError(new RepriseError(LEASE_LOST))).toBe(true)
     expect(isRepriseError(foreign)).toBe(true)
     expect(isRepriseError(new Error('x'))).toBe(false)
     // As PostgreSQL reports its errors.

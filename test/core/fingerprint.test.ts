@@ -94,7 +94,7 @@ describe('fingerprintRequest on JSON', () => {
   }
 
   it('refuses ambiguous bodies without repeating them', () => {
-    for (const body of ['{"amount":1,"amount":100}', '['.repeat(1_000_000)]) {
+    for (const body of ['{"amount":1,"amount":100}', '['.repeat(500) + ']'.repeat(500)]) {
       const refusal = expect.objectContaining({
         code: 'idempotency-body-invalid',
         message: expect.not.stringContaining('amount'),

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { type RunOptions, resolveRunOptions } from '../../src/core/options.ts'
+import { replayCaching } from '../../src/engine/replay-cache.ts'
 import { createReprise, type RepriseOptions } from '../../src/engine/reprise.ts'
 import { memoryStore } from '../../src/stores/memory/store.ts'
 
@@ -55,7 +56,8 @@ describe('options', () => {
     ['replayCache.bytesMax', { replayCache: { bytesMax: -1 } }],
     ['replayCache.ageMsMax', { replayCache: { ageMsMax: Number.NaN } }],
   ])('are refused at start where %s makes no sense', (name, options) => {
-    expect(() => createReprise({ store: memoryStore(), ...options })).toThrow(name)
+    const store = Object.assign(memoryStore(), { caching: replayCaching })
+    expect(() => createReprise({ store, ...options })).toThrow(name)
   })
 
   it('say what to change when they contradict each other', () => {

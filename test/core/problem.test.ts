@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { type ClientErrorCode, DOCS_URL, ERRORS } from '../../src/core/errors.ts'
+import { type ClientErrorCode, ERRORS } from '../../src/core/error-table.ts'
+import { DOCS_URL } from '../../src/core/errors.ts'
 import { type Occurrence, problemOf, renderProblem } from '../../src/core/problem.ts'
 import type { CapturedResponse } from '../../src/core/response.ts'
 
@@ -20,7 +21,7 @@ function headerOf(response: CapturedResponse, name: string): string | undefined 
 describe('problem documents', () => {
   for (const code of CODES) {
     it(`${code} has all members, the real status and a link to its page`, () => {
-      const response = renderProblem({ code })
+      const response = renderProblem({ ...ERRORS[code] })
       const { status, title, hint, retryable } = ERRORS[code]
 
       expect(bodyOf(response)).toEqual({
@@ -39,13 +40,13 @@ describe('problem documents', () => {
     })
 
     it(`${code} says when to come back if and only if that can help`, () => {
-      const response = renderProblem({ code, retryAfterSeconds: 3 })
+      const response = renderProblem({ ...ERRORS[code], retryAfterSeconds: 3 })
 
       expect(headerOf(response, 'Retry-After')).toBe(ERRORS[code].retryable ? '3' : undefined)
     })
 
     it(`${code} does not repeat the key`, () => {
-      const { headers, body } = renderProblem({ code, key: SECRET })
+      const { headers, body } = renderProblem({ ...ERRORS[code], key: SECRET })
 
       expect(JSON.stringify(headers) + new TextDecoder().decode(body)).not.toContain(SECRET)
     })
@@ -53,7 +54,7 @@ describe('problem documents', () => {
 
   it('put what happened before what to do', () => {
     const { detail } = problemOf({
-      code: 'idempotency-key-invalid',
+      ...ERRORS['idempotency-key-invalid'],
       detail: 'The key is too long',
     })
 
@@ -62,7 +63,7 @@ describe('problem documents', () => {
 
   it('link to the pages of the app where it publishes its own', () => {
     const response = renderProblem({
-      code: 'idempotency-key-missing',
+      ...ERRORS['idempotency-key-missing'],
       docsUrl: 'https://api.example/errors',
     })
 
@@ -74,7 +75,7 @@ describe('problem documents', () => {
 
   it('carry the request id and members of the app, which replace no member of theirs', () => {
     const occurrence: Occurrence = {
-      code: 'idempotency-key-missing',
+      ...ERRORS['idempotency-key-missing'],
       requestId: 'req_1',
       members: { status: 200, code: 'mine', support: 'desk 4' },
     }
@@ -92,7 +93,7 @@ describe('problem documents', () => {
       (seconds) =>
         headerOf(
           renderProblem({
-            code: 'idempotency-in-progress',
+            ...ERRORS['idempotency-in-progress'],
             ...(seconds === undefined ? {} : { retryAfterSeconds: seconds }),
           }),
           'Retry-After',

@@ -4,6 +4,7 @@
  * @module
  */
 
+import { createRequire } from 'node:module'
 import { getRequestListener } from '@hono/node-server'
 import { bodyParser } from '@koa/bodyparser'
 import { Module } from '@nestjs/common'
@@ -11,8 +12,7 @@ import { NestFactory } from '@nestjs/core'
 import type { NestExpressApplication } from '@nestjs/platform-express'
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify'
 import express from 'express'
-import express4 from 'express4'
-import fastify from 'fastify'
+import fastify, { type FastifyInstance } from 'fastify'
 import { Hono } from 'hono'
 import Koa from 'koa'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -25,6 +25,9 @@ import { dashboardRoute } from '../../src/dashboard/next.ts'
 import { dashboardListener } from '../../src/dashboard/node.ts'
 import { type Listening, listen } from '../adapters/listen.ts'
 import { memoryAdmin } from './memory-admin.ts'
+
+/** Version 4, which has no types here; what is used of it is the same. */
+const express4 = createRequire(import.meta.url)('express4') as typeof express
 
 const BASE = '/deep/ops'
 
@@ -58,9 +61,8 @@ const MOUNTS: Readonly<Record<string, Serve>> = {
   fastify: async (dashboard) => {
     const app = fastify({ forceCloseConnections: true })
     await app.register(dashboardPlugin, { prefix: BASE, dashboard })
-    await app.listen({ port: 0, host: '127.0.0.1' })
-    const [address] = app.addresses()
-    return { port: address?.port ?? 0, close: () => app.close() }
+    const address = await app.listen({ port: 0, host: '127.0.0.1' })
+    return { port: Number(new URL(address).port), close: () => app.close() }
   },
   hono: (dashboard) => {
     const app = new Hono().all(`${BASE}/*`, dashboardHandler(dashboard))
@@ -88,7 +90,9 @@ const MOUNTS: Readonly<Record<string, Serve>> = {
   'nest on fastify': async (dashboard) => {
     const adapter = new FastifyAdapter({ forceCloseConnections: true })
     const app = await NestFactory.create<NestFastifyApplication>(App, adapter, quiet)
-    await app.getHttpAdapter().getInstance().register(dashboardPlugin, { prefix: BASE, dashboard })
+    // Nest brings a Fastify of its own, with types of its own.
+    const instance = app.getHttpAdapter().getInstance() as unknown as FastifyInstance
+    await instance.register(dashboardPlugin, { prefix: BASE, dashboard })
     return listening(app)
   },
 }
@@ -108,8 +112,8 @@ describe.each(Object.entries(MOUNTS))('D-60 the dashboard on %s', (_, serve) => 
   })
   afterAll(() => server?.close())
 
-  const ask = (path: string, init: RequestInit = {}) =>
-    fetch(`${origin}${BASE}${path}`, { ...init, headers: { 'x-from': 'ops', ...init.headers } })
+  const ask = (path: string, init: RequestInit = {}, more: Record<string, string> = {}) =>
+    fetch(`${origin}${BASE}${path}`, { ...init, headers: { 'x-from': 'ops', ...more } })
 
   it.each(['', '/', '/requests', '/requests/abc', '/stuck/'])(
     'D-61 gives the page at %j, and all that it loads',
@@ -131,7 +135,7 @@ describe.each(Object.entries(MOUNTS))('D-60 the dashboard on %s', (_, serve) => 
   )
 
   it('D-64 lets nobody in who is not known', async () => {
-    expect((await ask('/api/hello', { headers: { 'x-from': 'else' } })).status).toBe(401)
+    expect((await ask('/api/hello', {}, { 'x-from': 'else' })).status).toBe(401)
     expect(seen).toContain('else')
   })
 
@@ -144,13 +148,11 @@ describe.each(Object.entries(MOUNTS))('D-60 the dashboard on %s', (_, serve) => 
 
   it('takes an order, with its body and who sent it from where', async () => {
     admin.restore()
-    const response = await ask('/api/workers/completer/pause', {
-      method: 'POST',
-      headers: {
-        ...{ origin, 'content-type': 'application/json', 'idempotency-key': 'one' },
-      },
-      body: JSON.stringify({ reason: 'deploy' }),
-    })
+    const response = await ask(
+      '/api/workers/completer/pause',
+      { method: 'POST', body: JSON.stringify({ reason: 'deploy' }) },
+      { origin, 'content-type': 'application/json', 'idempotency-key': 'one' },
+    )
     expect([response.status, await response.json()]).toEqual([
       200,
       { outcome: 'done', text: 'The completer is told: pause.' },

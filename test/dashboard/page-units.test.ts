@@ -59,9 +59,14 @@ test('D-10 counts stop at ten thousand', () => {
 
 describe('D-34 JSON with every digit', () => {
   test('is written', () => {
-    const value = { big: 12345678901234567890n, text: '\u00001', bytes: new Uint8Array([202, 254]) }
+    const value = {
+      big: 12345678901234567890n,
+      more: { $number: '90071992547409931' },
+      text: '\u00001',
+      bytes: new Uint8Array([202, 254]),
+    }
     expect(exactJson(value)).toBe(
-      String.raw`{"big":12345678901234567890,"text":" \u00001","bytes":{"hex":"cafe","bytes":2}}`,
+      String.raw`{"big":12345678901234567890,"more":90071992547409931,"text":" \u00001","bytes":{"hex":"cafe","bytes":2}}`,
     )
   })
 

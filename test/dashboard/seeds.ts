@@ -15,11 +15,11 @@ import { noCounts } from '../../src/engine/counts.ts'
 import type { DeadLetter, HistoryEntry } from '../../src/engine/letters.ts'
 
 export const NOW = Date.UTC(2026, 10, 16, 12, 0, 0)
-export const MINUTE = 60_000
-export const HOUR = 60 * MINUTE
+const MINUTE = 60_000
+const HOUR = 60 * MINUTE
 
 /** Data that would run as code on a page that does not escape it. */
-export const EVIL = '<img src=x onerror="document.title=\'pwned\'">'
+const EVIL = '<img src=x onerror="document.title=\'pwned\'">'
 
 const STATES: readonly RequestState[] = [
   ...(['finished', 'finished', 'finished', 'failed', 'running', 'stuck'] as const),

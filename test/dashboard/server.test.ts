@@ -30,8 +30,7 @@ async function ask(
 
 describe('who may see it', () => {
   // Settings that the types would not let through.
-  const make = (options: object) => () =>
-    createDashboard({ admin: memoryAdmin(), ...options } as never)
+  const make = (options: object) => () => createDashboard({ admin: memoryAdmin(), ...options })
 
   test('D-63 without a word about it, none is made', () => {
     expect(make({})).toThrow(/needs to know who may see it.*reprise\.dev\/dashboard/)

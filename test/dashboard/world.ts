@@ -18,12 +18,18 @@ export const BASES = ['/', '/a/b/', '/behind/proxy/'] as const
 export interface World {
   readonly admin: MemoryAdmin
   readonly origin: string
+  /** Paths that were asked for, in order. */
+  readonly asked: string[]
+  /** How many streams are open. */
+  streams(): number
   close(): Promise<void>
 }
 
 /** Serves one dashboard at three paths, and answers nothing else. */
 export async function openWorld(options: Partial<DashboardOptions> = {}): Promise<World> {
-  const admin = memoryAdmin()
+  const admin = memoryAdmin('seeded', 24)
+  const asked: string[] = []
+  let streams = 0
   const settings: DashboardOptions = {
     ...{ admin, label: 'staging', labelColor: 'green', refreshMs: 100 },
     ...(options.authorize === undefined && { unsafeNoAuth: true }),
@@ -35,6 +41,13 @@ export async function openWorld(options: Partial<DashboardOptions> = {}): Promis
   const stripped = dashboardListener(dashboard)
   const server = createServer((request: IncomingMessage, response: ServerResponse) => {
     const url = request.url ?? '/'
+    asked.push(url)
+    if (url.endsWith('/api/events')) {
+      streams += 1
+      response.once('close', () => {
+        streams -= 1
+      })
+    }
     if (url === '/a/b' || url.startsWith('/a/b/')) return below(request, response)
     if (!url.startsWith('/behind/proxy')) return atRoot(request, response)
     request.url = url.slice('/behind/proxy'.length) || '/'
@@ -45,7 +58,7 @@ export async function openWorld(options: Partial<DashboardOptions> = {}): Promis
   // It listens on a port.
   const { port } = server.address() as AddressInfo
   return {
-    ...{ admin, origin: `http://127.0.0.1:${port}` },
+    ...{ admin, asked, origin: `http://127.0.0.1:${port}`, streams: () => streams },
     async close() {
       server.closeAllConnections()
       server.close()

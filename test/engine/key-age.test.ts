@@ -6,18 +6,33 @@ const UUID_V7 = '017f22e2-79b0-7cc3-98c4-dc0c0c07398f'
 
 describe('keyAge', () => {
   it('takes a key up to the greatest age and none beyond', () => {
-    const isOverAt = (unix: number) =>
-      keyAge({ ageMsMax: 1000, clock: { unix: () => unix } }).isOver(UUID_V7)
+    const checkedAt = (unix: number) => () =>
+      keyAge({ ageMsMax: 1000, clock: { unix: () => unix } }).check(UUID_V7)
 
-    expect([MADE_AT - 5000, MADE_AT + 1000, MADE_AT + 1001].map(isOverAt)).toEqual([
-      false,
-      false,
-      true,
-    ])
+    expect(checkedAt(MADE_AT - 5000)).not.toThrow()
+    expect(checkedAt(MADE_AT + 1000)).not.toThrow()
+    expect(checkedAt(MADE_AT + 1001)).toThrow(
+      expect.objectContaining({ code: 'idempotency-key-expired' }),
+    )
   })
 
   it('takes keys that do not tell their age', () => {
-    expect(keyAge({ ageMsMax: 1 }).isOver('order-1')).toBe(false)
+    expect(() => keyAge({ ageMsMax: 1 }).check('order-1')).not.toThrow()
+  })
+
+  it('takes the age of keys of another make from a function', () => {
+    const madeAt = (key: string) => Number(key.slice('order-'.length))
+    const { check } = keyAge({ ageMsMax: 10, clock: { unix: () => 100 }, madeAt })
+
+    expect(() => check('order-90')).not.toThrow()
+    expect(() => check('order-89')).toThrow(/too old/)
+  })
+
+  it('may not be greater than what the retention is', () => {
+    const { checkRetention } = keyAge({ ageMsMax: 10 })
+
+    expect(() => checkRetention(10)).not.toThrow()
+    expect(() => checkRetention(9)).toThrow(/ageMsMax \(10\) is longer than retentionMs \(9\)/)
   })
 
   it.each([0, -1, 0.5, Number.NaN])('refuses %d milliseconds at start', (ageMsMax) => {

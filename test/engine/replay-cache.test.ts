@@ -1,5 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { ReplayCache } from '../../src/engine/replay-cache.ts'
+import { createReprise } from '../../src/engine/reprise.ts'
+import { memoryStore } from '../../src/stores/memory/store.ts'
 import { FakeClock } from '../../src/testing/fake-clock.ts'
 import { createWorld, Effect, REQUEST, response } from './world.ts'
 
@@ -51,6 +53,16 @@ describe('the replay cache', () => {
     expect(cache.get('huge')).toBeUndefined()
     expect(cache.get('a')).toBeDefined()
     expect(cache.get('b')).toBeDefined()
+  })
+
+  it('is not put before a store in the process itself', async () => {
+    const store = memoryStore()
+    const reprise = createReprise({ store })
+    const effect = new Effect()
+    await reprise.run(REQUEST, effect.quick)
+    await store.close()
+
+    expect((await reprise.run(REQUEST, effect.quick)).outcome).toBe('executed')
   })
 
   it('spares the store and can be turned off', async () => {

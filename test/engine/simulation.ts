@@ -8,7 +8,7 @@ import { Chance } from './chance.ts'
 import { bodyOf, type Grant, Ledger, type Sent, type SimulatedRun } from './simulation-ledger.ts'
 import { SimulatedProcess } from './simulation-process.ts'
 import type { Trouble } from './unreliable-store.ts'
-import { REQUEST, response } from './world.ts'
+import { nearby, REQUEST, response } from './world.ts'
 
 const LEASE_MS = 3000
 const PROCESSES = 3
@@ -20,7 +20,7 @@ export class Simulation {
   readonly ledger: Ledger
   readonly #chance: Chance
   readonly #clock = new FakeClock()
-  readonly #store = memoryStore({ clock: this.#clock })
+  readonly #store = nearby(memoryStore({ clock: this.#clock }))
   readonly #options: Partial<RepriseOptions>
   readonly #processes: SimulatedProcess[] = []
   readonly #pending = new Map<Sent, SimulatedProcess>()

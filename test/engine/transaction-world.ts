@@ -1,7 +1,7 @@
 import { decide } from '../../src/core/decide.ts'
 import { createReprise, type Reprise, type RepriseOptions } from '../../src/engine/reprise.ts'
 import type { Finish, Refusal, Store } from '../../src/engine/store.ts'
-import { type Transact, transact } from '../../src/engine/transact.ts'
+import { checkTransactionRoute, type Transact, transact } from '../../src/engine/transact.ts'
 import type {
   OpenTransaction,
   TransactionFault,
@@ -29,6 +29,7 @@ class Broken extends Error {
 /** Transactions over a memory store: locks in a map, rows in an array. */
 export class FakeTransactions implements Transactions<Rows> {
   readonly run: Transact = transact
+  readonly check = checkTransactionRoute
   /** What was committed. */
   readonly rows: Rows = []
   readonly ends: ('commit' | 'rollback')[] = []

@@ -1,6 +1,7 @@
 import type { CapturedResponse } from '../../src/core/response.ts'
 import type { RepriseEvent } from '../../src/engine/events.ts'
 import type { RunRequest } from '../../src/engine/job.ts'
+import { replayCaching } from '../../src/engine/replay-cache.ts'
 import { createReprise, type Reprise, type RepriseOptions } from '../../src/engine/reprise.ts'
 import type { Store } from '../../src/engine/store.ts'
 import { memoryStore } from '../../src/stores/memory/store.ts'
@@ -23,7 +24,7 @@ export function createWorld(
   wrap: (store: Store) => Store = (store) => store,
 ): World {
   const clock = new FakeClock()
-  const store = memoryStore({ clock })
+  const store = nearby(memoryStore({ clock }))
   const events: RepriseEvent[] = []
   const process = (own: Partial<RepriseOptions> = {}) =>
     createReprise({
@@ -38,6 +39,11 @@ export function createWorld(
     }
   }
   return { clock, store, reprise: process(), events, pass, process }
+}
+
+/** The store with the cache that stores out of the process have. */
+export function nearby<S extends Store>(store: S): S {
+  return Object.assign(store, { caching: replayCaching })
 }
 
 /** Lets every promise that can go on do so. */

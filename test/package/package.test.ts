@@ -18,6 +18,9 @@ const manifest: { readonly exports: Readonly<Record<string, string>>; readonly v
   JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
 const modules = Object.keys(manifest.exports).filter((subpath) => subpath !== './package.json')
 
+/** Files that are exported by their own name, by folder. */
+const NAMED = /^\.\/dist\/(adapters|sinks|(?:client|dashboard)(?=\/(?!index))|.*\/handles)\//
+
 let project: string
 let installed: string
 
@@ -51,14 +54,11 @@ describe('the packed package', () => {
   test('exports each index file below src, and else only what goes by its own name', () => {
     const index = filesBelow(join(installed, 'dist')).filter(isEntry)
     const exported = modules.map((subpath) => [subpath, manifest.exports[subpath] ?? ''] as const)
-    const named = exported.filter(([, file]) =>
-      /^\.\/dist\/(adapters|sinks|client(?=\/(?!index))|.*\/handles)\//.test(file),
-    )
+    const named = exported.filter(([, file]) => NAMED.test(file))
 
     for (const [subpath, file] of named) {
-      const [, folder = ''] =
-        /^\.\/dist\/(adapters|sinks|client(?=\/(?!index))|.*\/handles)\//.exec(file) ?? []
-      const name = subpath.replace(/^\.\/(postgres\/|sinks\/|client\/)?/, '')
+      const [, folder = ''] = NAMED.exec(file) ?? []
+      const name = subpath.replace(/^\.\/(postgres\/|sinks\/|client\/|dashboard\/)?/, '')
       expect(file).toBe(`./dist/${folder}/${name}.js`)
     }
     const others = exported.filter((one) => !named.includes(one)).map(([, file]) => file)

@@ -142,7 +142,8 @@ describe.each(LIBRARIES)('phases on %s', (_, open) => {
   })
 })
 
-describe('phases on PGlite', () => {
+// It takes its time to start where others are at work.
+describe('phases on PGlite', { timeout: 180_000 }, () => {
   test('commit, roll back and go on', async () => {
     const database = await PGlite.create()
     const reprise = createReprise({ store: postgresStore(database) })

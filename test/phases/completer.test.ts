@@ -212,6 +212,29 @@ describe('the reaper', () => {
 describe('the workers', () => {
   const world = usePhases()
 
+  it('are forgotten when they have not run for long', async () => {
+    for (const [node, ago] of [
+      ['gone', '31 days'],
+      ['quiet', '29 days'],
+    ]) {
+      await world.work.beat({ worker: 'reaper', node: `${node}`, tookMs: 1, done: 0, error: null })
+      await world.pool.query(
+        `update reprise.workers set ran_at = ran_at - $2::interval where node = $1`,
+        [node, ago],
+      )
+    }
+    await createWorkers(world.reprise, { node: 'n1' }).reaper?.runOnce()
+    expect((await world.work.workers()).map(({ node }) => node)).toEqual(['n1', 'quiet'])
+  })
+
+  it('take no two operations of one name: a record could go to either', () => {
+    const given = { reprise: world.reprise, input: anything }
+    const make = () => operation('make', given, { started: phase(async () => respond(201)) })
+    expect(() => createWorkers(world.reprise, { operations: [make(), make()] })).toThrow(
+      'two operations are named make',
+    )
+  })
+
   it('start and stop any number of times, and leave a sign of life', async () => {
     const op = operation(
       'make',

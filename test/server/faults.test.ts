@@ -1,4 +1,10 @@
-import { describe, expect, test } from 'vitest'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { IncomingMessage, ServerResponse } from 'node:http'
+import { Socket } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { FaultLog } from '../../examples/server/fault-log.ts'
 import { CRASH_POINTS, parseFaults, RequestFaults } from '../../examples/server/faults.ts'
 
 describe('the header Demo-Fault', () => {
@@ -49,5 +55,36 @@ describe('the faults of a request', () => {
     expect(() => faults.after()).not.toThrow()
     await expect(before).rejects.toThrow('before its effect')
     await expect(after).rejects.toThrow('after its effect')
+  })
+
+  test('are noted for its key when they are carried out, and not when they are only asked for', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'reprise-faults-'))
+    onTestFinished(() => rmSync(folder, { recursive: true }))
+    const log = new FaultLog(join(folder, 'faults.jsonl'))
+    expect(log.of('a')).toEqual([])
+    const faults = new RequestFaults({ onCarriedOut: (key, fault) => log.note(key, fault) })
+    const asked = plan('slow=1,provider-down,fail-after,crash=after-claim,cut-before')
+    await faults.during(asked, () => faults.before(), 'a')
+    expect(faults.during(asked, () => faults.isProviderDown(), 'a')).toBe(true)
+    expect(() => faults.during(asked, () => faults.after(), '"b"')).toThrow('after its effect')
+    expect(faults.isProviderDown()).toBe(false)
+    expect([log.of('a'), log.of('"b"')]).toEqual([['slow=1', 'provider-down'], ['fail-after']])
+  })
+
+  test('cut an answer, and note it unless it only says to wait', () => {
+    const noted: string[] = []
+    const faults = new RequestFaults({
+      onCarriedOut: (key, fault) => noted.push(`${key} ${fault}`),
+    })
+    const cut = (key: string, statusCode: number) => {
+      const response = new ServerResponse(new IncomingMessage(new Socket()))
+      response.statusCode = statusCode
+      const socket = new Socket()
+      faults.during(plan('cut-after'), () => faults.cutLater(response, socket), key)
+      socket.write('an answer')
+      return socket.destroyed
+    }
+    expect([cut('a', 201), cut('b', 409)]).toEqual([true, true])
+    expect(noted).toEqual(['a cut-after'])
   })
 })

@@ -6,7 +6,6 @@
 
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync } from 'node:fs'
 import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -48,12 +47,9 @@ export interface Ledger {
 /** Runs a program of the server with nothing of this environment that it would listen to. */
 export function run(file: string, env: NodeJS.ProcessEnv): Program {
   const { PATH, HOME, TMPDIR } = process.env
-  const stub = join(import.meta.dirname, 'stub')
-  // The real APIs where they are, and else a stand-in for them.
-  const hasApis = existsSync(join(root, 'examples/tasks/index.ts'))
   const child = spawn(process.execPath, ['--import', 'tsx', `examples/server/${file}`], {
     cwd: root,
-    env: { PATH, HOME, TMPDIR, ...(!hasApis && { REPRISE_EXAMPLES: stub }), ...env },
+    env: { PATH, HOME, TMPDIR, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   let text = ''

@@ -63,14 +63,18 @@ describe('the server', () => {
     })
     expect(other.status).toBe(409)
     const metrics = await (await server.get('/metrics')).text()
-    const count = (name: string) => Number(new RegExp(`^${name} (\\S+)$`, 'm').exec(metrics)?.[1])
+    const count = (name: string) => {
+      const told = metrics.matchAll(new RegExp(`^${name}(?:\\{.*\\})? (\\S+)$`, 'gm'))
+      return [...told].reduce((sum, [, value]) => sum + Number(value), 0)
+    }
     expect(count('idempotency_checked_total')).toBe(3)
     expect(count('idempotency_miss_total')).toBe(1)
     expect(count('idempotency_hit_total')).toBe(1)
     expect(count('idempotency_mismatch_total')).toBe(1)
     expect(count('idempotency_duplicates_prevented_total')).toBe(1)
-    expect(count('idempotency_overhead_seconds_count')).toBe(2)
-    for (const name of ['unfinished', 'dead_letters', 'reaped_total', 'enqueued_total']) {
+    expect(count('idempotency_overhead_seconds_count')).toBe(3)
+    for (const name of ['unfinished', 'dead_letters_total', 'reaped_total', 'enqueued_total']) {
+      expect(metrics).toContain(`# TYPE idempotency_${name} `)
       expect(count(`idempotency_${name}`)).toBe(0)
     }
   })

@@ -83,7 +83,7 @@ describe('staging in transaction mode', () => {
     expect(await jobRows(world)).toEqual([])
   })
 
-  it('works on PGlite, up to the sink', async () => {
+  it('works on PGlite, up to the sink', { timeout: 180_000 }, async () => {
     const db = new PGlite()
     const reprise = createReprise({ store: postgresStore(db) })
     onTestFinished(async () => {

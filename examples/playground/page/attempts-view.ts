@@ -29,8 +29,8 @@ export function showAttempts({ attempts }: Payment): void {
 }
 
 /** The same for the same content, so that nobody loses their place for nothing. */
-function versionOf({ sent, number, heard }: Attempt): string {
-  return `${sent.key} ${number} ${heard === null ? 'waits' : 'heard'}`
+function versionOf({ sent, number, heard, after }: Attempt): string {
+  return `${sent.key} ${number} ${heard === null ? 'waits' : 'heard'} ${after === null ? '' : 'read'}`
 }
 
 function itemOf(attempt: Attempt, version: string, isOpen: boolean): HTMLElement {
@@ -46,10 +46,8 @@ function itemOf(attempt: Attempt, version: string, isOpen: boolean): HTMLElement
   ])
   const details = make('details', [
     summary,
-    ...(attempt.isProviderDown ? [make('h3', 'Before it'), make('pre', providerCurl('down'))] : []),
     make('h3', ['Sent ', copies]),
     command,
-    ...(attempt.isProviderDown ? [make('h3', 'After it'), make('pre', providerCurl('fine'))] : []),
     make('h3', 'Answer'),
     make('pre', heard?.body || 'none'),
     make('h3', 'Row before'),
@@ -61,9 +59,8 @@ function itemOf(attempt: Attempt, version: string, isOpen: boolean): HTMLElement
   return make('li', [details], { 'data-version': version })
 }
 
-function faultsOf({ sent, isProviderDown }: Attempt): string {
-  const faults = [sent.fault.replaceAll(',', ' + '), isProviderDown ? 'provider down' : '']
-  const asked = faults.filter((fault) => fault !== '').join(' + ')
+function faultsOf({ sent }: Attempt): string {
+  const asked = sent.fault.replaceAll(',', ' + ')
   const what = sent.target === TARGETS.other ? 'another ride' : 'pay'
   return asked === '' ? what : `${what}, ${asked}`
 }
@@ -84,10 +81,6 @@ function classOf(heard: Heard | null): string {
   const { status } = heard
   if (status === null || status >= 500) return 'bad'
   return status < 300 ? 'good' : 'open'
-}
-
-function providerCurl(mode: string): string {
-  return `curl -X PUT ${location.origin}/demo/provider -d '{"mode":"${mode}"}'`
 }
 
 /** A row as text. */

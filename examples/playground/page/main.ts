@@ -72,10 +72,7 @@ listen({
   onEvent: ({ key }) => {
     if (key === undefined || key === player.payment?.key) refreshSoon()
   },
-  onCrash: () => {
-    if (player.payment !== null) player.payment.crashes++
-    refreshSoon()
-  },
+  onCrash: refreshSoon,
 })
 // The lease runs out, or a worker in another process finishes it, and nobody tells.
 setInterval(() => {

@@ -6,7 +6,7 @@
 
 import type { RecordRow } from '../queries.ts'
 import type { Story } from '../story.ts'
-import { CLEAN, type Network, planOf, type Step } from './plan.ts'
+import { CLEAN, isMet, type Network, planOf, type Step } from './plan.ts'
 import { type Heard, isFinal, pauseBefore, type Sent, send, TARGETS } from './request.ts'
 
 /** How a payment goes. */
@@ -24,7 +24,6 @@ export interface Settings {
 export interface Attempt {
   readonly number: number
   readonly sent: Sent
-  readonly isProviderDown: boolean
   /** The row before it was sent, and when it was over. */
   readonly before: RecordRow | null
   readonly after: RecordRow | null
@@ -37,13 +36,16 @@ export interface Payment {
   readonly key: string
   readonly path: string
   readonly attempts: Attempt[]
-  /** How often the server died since it began. */
-  crashes: number
+  /** Faults that were asked for and can not be met any more, because it is finished. */
+  unmet: readonly Step[]
   story: Story | null
 }
 
 /** Attempts at most: a client that never gives up is a client that nobody can stop. */
-const ATTEMPTS_MAX = 30
+const ATTEMPTS_MAX = 200
+
+/** How often a server that is being started is asked at most. */
+const ASKS_MAX = 240
 
 /** How long a server that is being started is left alone, in milliseconds. */
 const RESTART_MS = 250
@@ -56,6 +58,8 @@ export class Player {
   readonly #onChange: () => void
   /** Faults that are still to come for the payment at hand. */
   #steps: Step[] = []
+  /** How many faults had been carried out when the first of them was next. */
+  #faultsBefore = 0
   /** Questions about what happened: how many were asked, and the last that was answered. */
   #asked = 0
   #answered = 0
@@ -76,9 +80,10 @@ export class Player {
   /** The same payment several times at the same moment. */
   async payTogether(settings: Settings): Promise<void> {
     const payment = await this.#begin(settings)
-    const step = this.#steps.shift() ?? CLEAN
+    const step = this.#steps[0] ?? CLEAN
     const sends = Array.from({ length: TOGETHER }, () => this.#attempt(payment, step))
     const heard = await Promise.all(sends)
+    this.#settle(payment)
     // Without a key the five are five payments, and nobody has a reason to send a sixth.
     const isOver = heard.every(isFinal) || (settings.isUnprotected && heard.some(isFinal))
     if (!isOver && settings.retries) await this.#drive(settings)
@@ -87,7 +92,7 @@ export class Player {
   /** The payment at hand once more. */
   async retry(settings: Settings): Promise<void> {
     if (this.payment === null) return
-    if (this.#steps.length === 0) this.#steps = [...planOf(settings.network, settings.crash)]
+    if (this.#steps.length === 0) this.#plan(settings, this.payment)
     await this.#drive(settings)
   }
 
@@ -110,42 +115,63 @@ export class Player {
       key: freshKey(),
       path: pathOf(settings),
       attempts: [],
-      crashes: 0,
+      unmet: [],
       story: null,
     }
     this.payment = payment
     this.last.set(payment.path, payment)
-    this.#steps = [...planOf(settings.network, settings.crash)]
+    this.#plan(settings, payment)
     this.#onChange()
     return payment
+  }
+
+  #plan({ network, crash }: Settings, { story }: Payment): void {
+    this.#steps = [...planOf(network, crash)]
+    this.#faultsBefore = story?.faults.length ?? 0
+  }
+
+  /** A fault is over when the server has carried it out: one that met a dead server is still to come. */
+  #settle({ story }: Payment): void {
+    const [step = CLEAN] = this.#steps
+    const faults = story?.faults ?? []
+    if (!isMet(step, faults.slice(this.#faultsBefore))) return
+    this.#steps.shift()
+    this.#faultsBefore = faults.length
   }
 
   async #drive({ retries }: Settings): Promise<void> {
     const { payment } = this
     if (payment === null) return
     for (let attempts = 1; attempts <= ATTEMPTS_MAX; attempts++) {
-      const heard = await this.#attempt(payment, this.#steps.shift() ?? CLEAN)
-      if (!retries || isFinal(heard) || payment.story?.letter || this.payment !== payment) return
+      const heard = await this.#attempt(payment, this.#steps[0] ?? CLEAN)
+      this.#settle(payment)
+      const isOver = isFinal(heard) || payment.story?.letter != null
+      if (isOver) this.#giveUp(payment)
+      if (isOver || !retries || this.payment !== payment) return
       await pause(pauseBefore(attempts, heard))
     }
   }
 
-  async #attempt(
-    payment: Payment,
-    { fault, isProviderDown }: Step,
-    target: number = TARGETS.usual,
-  ): Promise<Heard> {
-    if (isProviderDown) await setProvider({ mode: 'down' })
+  /** What is finished meets no more faults. */
+  #giveUp(payment: Payment): void {
+    payment.unmet = this.#steps.splice(0)
+    this.#onChange()
+  }
+
+  async #attempt(payment: Payment, fault: Step, target: number = TARGETS.usual): Promise<Heard> {
     const { path, key, attempts } = payment
     const sent = { path, key, fault, target }
     const number = attempts.length + 1
     const before = payment.story?.record ?? null
-    const attempt = { number, sent, isProviderDown, before, after: null, heard: null }
+    const attempt = { number, sent, before, after: null, heard: null }
     attempts.push(attempt)
     this.#onChange()
     const heard = await send(sent)
-    if (isProviderDown) await setProvider({ mode: 'fine' })
-    await (isFinal(heard) ? this.#readSurely(payment) : this.#read(payment))
+    attempts[number - 1] = { ...attempt, heard }
+    this.#onChange()
+    // A server that is being started is waited for. Whether it carried a fault out is known then, or
+    // the fault would come twice or never.
+    await this.#readSurely(payment)
     attempts[number - 1] = { ...attempt, heard, after: payment.story?.record ?? null }
     this.#onChange()
     return heard
@@ -153,7 +179,7 @@ export class Player {
 
   /** Reads what happened; again and again while the server is being started. */
   async #readSurely(payment: Payment): Promise<void> {
-    for (let asks = 0; asks < ATTEMPTS_MAX; asks++) {
+    for (let asks = 0; asks < ASKS_MAX; asks++) {
       if (await this.#read(payment)) return
       await pause(RESTART_MS)
     }
@@ -185,7 +211,7 @@ function pathOf({ isUnprotected, ignoresKeys }: Settings): string {
 }
 
 async function setProvider(switches: Readonly<Record<string, unknown>>): Promise<void> {
-  for (let asks = 0; asks < ATTEMPTS_MAX; asks++) {
+  for (let asks = 0; asks < ASKS_MAX; asks++) {
     try {
       await fetch('/demo/provider', { method: 'PUT', body: JSON.stringify(switches) })
       return

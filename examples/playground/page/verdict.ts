@@ -14,9 +14,16 @@ export interface Verdict {
   readonly text: string
 }
 
+/** How often the server was killed by a request of the payment. */
+export function crashesOf({ story }: Payment): number {
+  return story?.faults.filter((fault) => fault.startsWith('crash=')).length ?? 0
+}
+
 /** Judges a payment. */
-export function verdictOf({ key, attempts, crashes, story, path }: Payment): Verdict {
+export function verdictOf(payment: Payment): Verdict {
+  const { key, attempts, story, path, unmet } = payment
   const charges = story?.charges.length ?? 0
+  const crashes = crashesOf(payment)
   const happened = `${count(charges, 'charge')} for key ${shortKey(key)} after ${count(attempts.length, 'attempt')} and ${count(crashes, 'crash', 'crashes')}.`
   if (story?.letter) {
     const why = charges === 0 ? '' : ' No second charge was tried.'
@@ -37,7 +44,7 @@ export function verdictOf({ key, attempts, crashes, story, path }: Payment): Ver
     ? story?.record?.status != null
     : attempts.some(({ heard }) => heard?.status === 201)
   if (charges === 1 && isFinished) {
-    const text = `${happened}${finisher(story?.attempts.at(-1)?.actor, crashes)}`
+    const text = `${happened}${finisher(story?.attempts.at(-1)?.actor, crashes)}${missed(unmet)}`
     return { state: 'good', short: '✓ exactly one', text }
   }
   if (isFinished) return { state: 'open', short: '○ not charged', text: happened }
@@ -47,6 +54,11 @@ export function verdictOf({ key, attempts, crashes, story, path }: Payment): Ver
 function finisher(actor: 'request' | 'completer' | undefined, crashes: number): string {
   if (actor === 'completer') return ' The completer finished it, without the client.'
   return crashes > 0 ? ' The client’s retry finished it.' : ''
+}
+
+/** What was asked for and did not come: the payment was finished before. */
+function missed(unmet: readonly string[]): string {
+  return unmet.length === 0 ? '' : ` Finished before it could meet ${unmet.join(' and ')}.`
 }
 
 /** A key as it is shown. */

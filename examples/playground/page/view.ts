@@ -8,7 +8,7 @@ import type { Story } from '../story.ts'
 import { rowText, showAttempts } from './attempts-view.ts'
 import { byId, make, setText } from './elements.ts'
 import type { Payment, Player } from './player.ts'
-import { shortKey, verdictOf } from './verdict.ts'
+import { crashesOf, shortKey, verdictOf } from './verdict.ts'
 
 const POINTS = ['started', 'ride_created', 'charge_created', 'finished']
 
@@ -36,7 +36,7 @@ export function show({ payment, last }: Player): void {
 
 function rowsOf(payment: Payment | undefined): HTMLElement[] {
   if (payment === undefined) return []
-  const { key, path, attempts, crashes, story } = payment
+  const { key, path, attempts, story } = payment
   const { state, short } = verdictOf(payment)
   const charges = story?.charges ?? []
   const list = charges.map(({ id, amount }) =>
@@ -48,7 +48,7 @@ function rowsOf(payment: Payment | undefined): HTMLElement[] {
       make('th', ROUTES[path] ?? path, { scope: 'row' }),
       cell('Key', [make('code', shortKey(key))]),
       cell('Attempts', [String(attempts.length)]),
-      cell('Crashes', [String(crashes)]),
+      cell('Crashes', [String(crashesOf(payment))]),
       cell('Charges', list.length === 0 ? ['none'] : [make('div', list)]),
       cell('Receipts', [isReceipted ? String(story?.receipts ?? 0) : '–']),
       cell('Verdict', [make('span', short, { class: state })]),

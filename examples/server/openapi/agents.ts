@@ -4,7 +4,7 @@
  * @module
  */
 
-import { agents as dialect } from 'reprise/dialects'
+import { agentsPolicy, NewAct, NewAgent, NewFeedback, NewText } from '../../agents/index.ts'
 import {
   type ApiDescription,
   answer,
@@ -13,16 +13,17 @@ import {
   type OperationSpec,
   object,
   type Schema,
+  schemaOf,
   withKeys,
 } from './parts.ts'
 
-const { keyed, schemas } = withKeys(dialect)
+const { keyed, schemas } = withKeys(agentsPolicy)
 const error = object({ detail: { type: 'string' } })
 const text = { type: 'string' }
 const made = object({ id: text })
 const listed = object({ data: { type: 'array', items: made } })
 const shared = { tags: ['agents'], security: [{ agents: [] }] }
-const failed = { '401': answer('No token', error), '422': answer('Not valid', error) }
+const failed = { '401': answer('No token', error), '400': answer('Not valid', error) }
 
 interface Post {
   readonly summary: string
@@ -42,7 +43,7 @@ function list(summary: string): OperationSpec {
   return { ...shared, summary, responses: { '200': answer('All of them', listed), ...failed } }
 }
 
-const writing = object({ title: text, content: text }, ['title', 'content'])
+const writing = schemaOf(NewText)
 
 /** What agents do, which retry a lot. */
 export const agents: ApiDescription = {
@@ -58,17 +59,17 @@ export const agents: ApiDescription = {
     '/api/auth/agent': {
       post: keyed({
         ...{ tags: ['agents'], summary: 'Register an agent' },
-        requestBody: bodyOf(object({ name: text }, ['name'])),
+        requestBody: bodyOf(schemaOf(NewAgent)),
         responses: {
           '201': answer('Registered', object({ id: text, name: text, token: text })),
-          '422': failed['422'],
+          '400': failed['400'],
         },
       }),
     },
     '/api/dwellers/{id}/act': {
       post: post({
         ...{ summary: 'Act', path: ['id'] },
-        body: object({ action: text }, ['action']),
+        body: schemaOf(NewAct),
       }),
     },
     '/api/dwellers/{id}/heartbeat': {
@@ -88,7 +89,7 @@ export const agents: ApiDescription = {
     '/api/review/{type}/{id}/feedback': {
       post: post({
         ...{ summary: 'Give feedback', path: ['type', 'id'] },
-        body: object({ verdict: text, text }, ['verdict', 'text']),
+        body: schemaOf(NewFeedback),
       }),
     },
   },

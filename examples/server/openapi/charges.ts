@@ -4,10 +4,10 @@
  * @module
  */
 
-import { charges as dialect } from 'reprise/dialects'
-import { type ApiDescription, answer, bodyOf, inPath, object, withKeys } from './parts.ts'
+import { chargesPolicy, NewCharge } from '../../charges/index.ts'
+import { type ApiDescription, answer, bodyOf, inPath, object, schemaOf, withKeys } from './parts.ts'
 
-const { keyed, schemas } = withKeys(dialect)
+const { keyed, schemas } = withKeys(chargesPolicy)
 const error = object({ error: object({ type: { type: 'string' }, message: { type: 'string' } }) })
 const amount = { type: 'integer', minimum: 1 }
 const currency = { type: 'string', minLength: 3, maxLength: 3 }
@@ -31,9 +31,7 @@ export const charges: ApiDescription = {
     '/v1/charges': {
       post: keyed({
         ...{ ...shared, summary: 'Charge a customer' },
-        requestBody: bodyOf(
-          object({ amount, currency, customer_id: { type: 'string' } }, ['amount', 'currency']),
-        ),
+        requestBody: bodyOf(schemaOf(NewCharge)),
         responses: {
           '201': answer('Charged', charge),
           '400': answer('Not valid', error),

@@ -4,8 +4,9 @@
  * @module
  */
 
-import type { Dialect } from 'reprise/dialects'
 import { describeOperation, openApiFragment } from 'reprise/openapi'
+import { z } from 'zod'
+import { ENGINE } from '../engine.ts'
 
 /** JSON Schema, as far as it is used here. */
 export type Schema = Readonly<Record<string, unknown>>
@@ -65,12 +66,20 @@ export function inPath(name: string): Schema {
   return { name, in: 'path', required: true, schema: { type: 'string' } }
 }
 
+/** What a request is checked by, as a schema. */
+export function schemaOf(type: z.ZodType): Schema {
+  const { $schema: _, ...schema } = z.toJSONSchema(type, { io: 'input' })
+  return schema
+}
+
+type Policy<Req> = Parameters<typeof openApiFragment<Req>>[0]
+
 /**
  * Adds to operations what their idempotency brings: the header, the replay marker, the refusals; from
- * the very dialect that the API runs with.
+ * the very options that the API runs with.
  */
-export function withKeys(dialect: Dialect) {
-  const fragment = openApiFragment({ dialect, caller: () => '' })
+export function withKeys<Req>(policy: Policy<Req>) {
+  const fragment = openApiFragment(policy, ENGINE)
   const schemas = Object.entries(fragment.components.schemas)
   return {
     schemas: Object.fromEntries(schemas.map(([name, schema]) => [name, { ...schema }])),

@@ -4,25 +4,12 @@
  * @module
  */
 
-import { rides as dialect } from 'reprise/dialects'
-import { type ApiDescription, answer, bodyOf, inPath, object, withKeys } from './parts.ts'
+import { NewRide, ridesPolicy } from '../../rides/index.ts'
+import { type ApiDescription, answer, bodyOf, inPath, object, schemaOf, withKeys } from './parts.ts'
 
-const { keyed, schemas } = withKeys(dialect)
+const { keyed, schemas } = withKeys(ridesPolicy)
 const error = object({ error: { type: 'string' } })
-const latitude = { type: 'number', minimum: -90, maximum: 90 }
-const longitude = { type: 'number', minimum: -180, maximum: 180 }
 const shared = { tags: ['rides'], security: [{ rides: [] }] }
-const ride = object(
-  {
-    ...{ origin_lat: latitude, origin_lon: longitude, target_lat: latitude, target_lon: longitude },
-    raise_error: {
-      type: 'boolean',
-      description: 'The first attempt fails with 500 after the ride was created.',
-    },
-  },
-  ['origin_lat', 'origin_lon', 'target_lat', 'target_lon'],
-)
-
 /** Rides: three phases, with a charge at the payment provider between them. */
 export const rides: ApiDescription = {
   tag: {
@@ -41,7 +28,10 @@ export const rides: ApiDescription = {
     '/rides': {
       post: keyed({
         ...{ ...shared, summary: 'Take a ride, and pay for it' },
-        requestBody: bodyOf(ride, ['application/json', 'application/x-www-form-urlencoded']),
+        requestBody: bodyOf(schemaOf(NewRide), [
+          'application/json',
+          'application/x-www-form-urlencoded',
+        ]),
         responses: {
           '201': answer('Paid', object({ message: { type: 'string' } })),
           '401': answer('Unknown user', error),

@@ -4,10 +4,19 @@
  * @module
  */
 
-import { tasks as dialect } from 'reprise/dialects'
-import { type ApiDescription, answer, bodyOf, inPath, object, textOf, withKeys } from './parts.ts'
+import { ChangedTask, NewTask, tasksPolicy } from '../../tasks/index.ts'
+import {
+  type ApiDescription,
+  answer,
+  bodyOf,
+  inPath,
+  object,
+  schemaOf,
+  textOf,
+  withKeys,
+} from './parts.ts'
 
-const { keyed, schemas } = withKeys(dialect)
+const { keyed, schemas } = withKeys(tasksPolicy)
 const seconds = { type: 'integer', description: 'Unix seconds' }
 const task = { $ref: '#/components/schemas/Task' }
 const shared = { tags: ['tasks'], security: [{ tasks: [] }] }
@@ -59,7 +68,7 @@ export const tasks: ApiDescription = {
       },
       post: keyed({
         ...{ ...shared, summary: 'Create a task' },
-        requestBody: bodyOf(object({ task_name: textOf(255) }, ['task_name'])),
+        requestBody: bodyOf(schemaOf(NewTask)),
         responses: { '201': answer('Created', task), '200': answer('Replayed', task), ...failed },
       }),
     },
@@ -71,7 +80,7 @@ export const tasks: ApiDescription = {
       },
       patch: keyed({
         ...{ ...one, summary: 'Change a task' },
-        requestBody: bodyOf(object({ task_name: textOf(255), is_done: { type: 'boolean' } })),
+        requestBody: bodyOf(schemaOf(ChangedTask)),
         responses: { '200': answer('Changed', task), ...missing },
       }),
       delete: keyed({

@@ -4,10 +4,10 @@
  * @module
  */
 
-import { workflows as dialect } from 'reprise/dialects'
+import { workflowsPolicy } from '../../workflows/index.ts'
 import { type ApiDescription, answer, bodyOf, inPath, object, withKeys } from './parts.ts'
 
-const { keyed, schemas } = withKeys(dialect)
+const { keyed, schemas } = withKeys(workflowsPolicy)
 const error = object({ detail: { type: 'string' }, code: { type: 'string' } })
 const run = object({
   ...{ id: { type: 'string' }, workflow_id: { type: 'string' }, status: { type: 'string' } },

@@ -7,11 +7,11 @@
 
 import { text } from 'node:stream/consumers'
 import { setTimeout as delay } from 'node:timers/promises'
+import { PROMETHEUS_CONTENT_TYPE } from 'reprise/telemetry'
 import type { ApiSpec } from '../apis.ts'
 import { readLedger } from '../ledger.ts'
 import type { Node } from '../node.ts'
 import { documentApis } from '../openapi/document.ts'
-import { readGauges } from '../queries.ts'
 import type { Services } from '../supervision/services.ts'
 import { docsPage } from './docs.ts'
 import { landingPage } from './landing.ts'
@@ -41,8 +41,8 @@ export function createSite(parts: SiteParts): Pages {
     'GET /health/live': () => json({ status: 'ok', pid: process.pid }),
     'GET /health/ready': () => ready(node),
     'GET /metrics': async () => {
-      const rendered = node.metrics.render(await readGauges(node.pool))
-      return plain(rendered, 'text/plain; version=0.0.4; charset=utf-8')
+      await node.metrics.refresh()
+      return plain(node.metrics.text(), PROMETHEUS_CONTENT_TYPE)
     },
     ...(isDemo && demoPages(parts)),
   }

@@ -25,6 +25,8 @@ export interface Services {
   /** Where receipts go: the mailbox, or what `SMTP_URL` says. */
   readonly smtpUrl: string
   readonly simulator: Simulator
+  /** File in which the faults are noted that were carried out. */
+  readonly faultLog: string
 }
 
 /** The payment provider and the mailbox of our own. */
@@ -74,6 +76,7 @@ export async function startServices(settings: Settings): Promise<RunningServices
       ...{ databaseUrl: url, database: what, hasSessions },
       ...{ stripeApiBase: simulator.apiUrl, smtpUrl: simulator.smtpUrl },
       ...{ simulator, ...given(settings) },
+      faultLog: join(settings.dataDirectory, 'faults.jsonl'),
     }
     claim.share(services)
     return { services, ended: new Promise(() => {}), owner: undefined, stop }

@@ -4,6 +4,7 @@
  * @module
  */
 
+import { OPTIONS_INVALID } from '../error-table.ts'
 import { RepriseError } from '../errors.ts'
 import type { ErrorFormat } from '../problem.ts'
 import type { Dialect, Marks } from './dialect.ts'
@@ -42,7 +43,7 @@ export function extendDialect(base: Dialect, overrides: DialectOverrides): Diale
 
 function check({ name, header, identity, key, marks, errors }: Dialect): void {
   const fail = (what: string) => {
-    throw new RepriseError('reprise-options-invalid', `Dialect ${JSON.stringify(name)}: ${what}`)
+    throw new RepriseError(OPTIONS_INVALID, `Dialect ${JSON.stringify(name)}: ${what}`)
   }
   const { replayed, originalRequest, expires, retry } = marks
   for (const field of [header, replayed, originalRequest, expires, retry?.header ?? null]) {

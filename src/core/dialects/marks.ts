@@ -79,7 +79,7 @@ export function replayMarks(
 /** Headers to add to a refusal, which is never stored; without a usable key there is none to echo. */
 export function refusalMarks(
   dialect: Dialect,
-  { key, retryable }: { readonly key: string | undefined; readonly retryable: boolean },
+  { key, retryable }: { readonly key?: string; readonly retryable: boolean },
 ): readonly Header[] {
   return written([
     [dialect.header, key === undefined ? null : keyText(dialect, key)],

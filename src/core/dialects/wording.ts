@@ -4,7 +4,7 @@
  * @module
  */
 
-import type { ClientErrorCode } from '../errors.ts'
+import type { ClientErrorCode } from '../error-table.ts'
 import type { Occurrence, Problem } from '../problem.ts'
 
 /** Codes that a dialect calls by a name of its own. */

@@ -23,15 +23,18 @@ export class MemoryBatches implements DeskBatches {
 
   async begin(batch: NewBatch): Promise<string> {
     const { orderKey } = batch.entry
-    const same = [...this.#batches.values()].find(({ entry }) => {
-      return orderKey !== null && entry.orderKey === orderKey
-    })
-    if (same !== undefined) return same.batch
+    const same = orderKey === null ? undefined : await this.ordered(orderKey)
+    if (same !== undefined) return same
     this.#batches.set(batch.batch, { ...batch, isCancelled: false, resultOf: new Map() })
     const subject = `batch ${batch.batch}`
     const entry = { ...batch.entry, action: `batch ${batch.action}`, subject, orderKey: null }
     this.#audit(entry, `${batch.items.length} requests.`)
     return batch.batch
+  }
+
+  async ordered(orderKey: string): Promise<string | undefined> {
+    const kept = [...this.#batches.values()]
+    return kept.find(({ entry }) => entry.orderKey === orderKey)?.batch
   }
 
   async find(batch: string): Promise<KeptBatch | undefined> {

@@ -4,6 +4,7 @@
  * @module
  */
 
+import { QUERY_INVALID } from '../../core/error-table.ts'
 import { RepriseError } from '../../core/errors.ts'
 import { isExpired, isLeaseLive, type KeyRecord } from '../../core/record.ts'
 import type {
@@ -76,7 +77,7 @@ function isBehind([at, id]: Place, [cursorAt, cursorId]: Place): boolean {
 function placeIn(cursor: string): Place {
   const [, at, id] = /^(\d+(?:\.\d+)?) (.*)$/.exec(cursor) ?? []
   if (at === undefined || id === undefined) {
-    throw new RepriseError('reprise-query-invalid', 'The cursor is none of this list')
+    throw new RepriseError(QUERY_INVALID, 'The cursor is none of this list')
   }
   return [Number(at), id]
 }

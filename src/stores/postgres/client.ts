@@ -80,8 +80,8 @@ export interface Client<Tx> {
    * the same connections may not listen for that.
    */
   shelter?(): void
-  /** Listens until told to stop. */
-  listen(listener: Listener): Promise<() => void>
+  /** Listens until told to stop. Absent where that would take the only connection there is. */
+  readonly listen?: ((listener: Listener) => Promise<() => void>) | undefined
 }
 
 /** The largest timeout that PostgreSQL takes, in milliseconds. */

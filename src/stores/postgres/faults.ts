@@ -4,6 +4,7 @@
  * @module
  */
 
+import { STORE_UNAVAILABLE } from '../../core/error-table.ts'
 import { RepriseError } from '../../core/errors.ts'
 import type { TransactionFault } from '../../engine/transactions.ts'
 
@@ -25,6 +26,8 @@ const DISCONNECTED_MESSAGE =
 const UNIQUE_VIOLATION = '23505'
 /** Raised by our own functions when the fence has moved on. */
 const LEASE_LOST = 'RP001'
+/** Raised by our own functions when the app's code has ended the transaction. */
+const ENDED = 'RP002'
 
 /** Where libraries keep the error that they wrapped. */
 const WRAPPED = ['cause', 'driverError', 'meta', 'driverAdapterError'] as const
@@ -46,7 +49,7 @@ export function faultOf(error: unknown, schema: string): TransactionFault {
   const causes = causesOf(error)
   const isOwn = causes.some((cause) => cause instanceof StatementFailed)
   for (const cause of causes) {
-    const code = property(cause, 'code') || property(cause, 'originalCode')
+    const code = codeOf(cause)
     if (RETRY.has(code)) return 'retry'
     if (code === LEASE_LOST) return 'lost'
     // The key of the records is all that a statement of ours can find taken.
@@ -55,6 +58,11 @@ export function faultOf(error: unknown, schema: string): TransactionFault {
     if (DISCONNECTED_MESSAGE.test(property(cause, 'message'))) return 'disconnected'
   }
   return 'other'
+}
+
+/** Whether the app's code has ended the transaction in which a statement of ours was to be the last. */
+export function isEnded(error: unknown): boolean {
+  return causesOf(error).some((cause) => codeOf(cause) === ENDED)
 }
 
 /** The error and everything that it wraps, from the outside in. */
@@ -92,7 +100,7 @@ export async function attempt<T>(verb: string, run: () => Promise<T>): Promise<T
 function unavailable(verb: string, cause: unknown): RepriseError {
   const code = cause instanceof Error ? property(cause, 'code') : ''
   const detail = `PostgreSQL failed to ${verb}${code === '' ? '' : ` (${code})`}`
-  return new RepriseError('idempotency-store-unavailable', detail, { cause })
+  return new RepriseError(STORE_UNAVAILABLE, detail, { cause })
 }
 
 /** pg and PGlite name the parts of an error one way, postgres.js another, and Prisma leaves them out. */
@@ -100,6 +108,10 @@ function isOurs(error: object, schema: string): boolean {
   const at = property(error, 'schema') || property(error, 'schema_name')
   const constraint = property(error, 'constraint') || property(error, 'constraint_name')
   return at === schema && constraint === 'records_pkey'
+}
+
+function codeOf(error: object): string {
+  return property(error, 'code') || property(error, 'originalCode')
 }
 
 function property(error: object, name: string): string {

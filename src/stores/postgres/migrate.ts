@@ -5,6 +5,7 @@
  * @module
  */
 
+import { SCHEMA_MISSING } from '../../core/error-table.ts'
 import { RepriseError } from '../../core/errors.ts'
 import {
   type AppliedMigration,
@@ -88,7 +89,7 @@ export async function checkSchema(client: Client<unknown>, schema: string): Prom
   const [step] = pending
   if (step === undefined) return
   const detail = `The schema ${quoted(schema)} lacks step ${step.number}`
-  throw new RepriseError('reprise-schema-missing', detail)
+  throw new RepriseError(SCHEMA_MISSING, detail)
 }
 
 async function takeSteps(

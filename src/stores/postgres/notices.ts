@@ -36,6 +36,7 @@ export interface NoticesParts {
 /** The watchers of one store. */
 export class Notices {
   readonly #parts: NoticesParts
+  readonly #canListen: boolean
   readonly #watchers = new Watchers()
   readonly #registered = new Map<string, Promise<unknown>>()
   #listening: Promise<() => void> | undefined
@@ -44,6 +45,7 @@ export class Notices {
 
   constructor(parts: NoticesParts) {
     this.#parts = parts
+    this.#canListen = parts.listen && parts.client.listen !== undefined
   }
 
   /** Calls `wake` when the record may have changed. Never rejects: who waits also polls. */
@@ -56,7 +58,7 @@ export class Notices {
       this.#registered.delete(id)
       this.#register(id).catch(() => {})
     }
-    if (this.#parts.listen && !this.#isClosed) {
+    if (this.#canListen && !this.#isClosed) {
       cancelRenewal = this.#parts.clock.after(WAIT_MS / 2, renew)
       await Promise.allSettled([this.#listen(), this.#register(id)])
     }
@@ -79,11 +81,12 @@ export class Notices {
     this.#stop()
   }
 
-  #listen(): Promise<unknown> {
+  #listen(): Promise<unknown> | undefined {
     this.#cancelTimer()
-    this.#listening ??= this.#parts.client
-      .listen({
-        channel: this.#parts.channel,
+    const { client, channel } = this.#parts
+    this.#listening ??= client
+      .listen?.({
+        channel,
         hear: (payload) => this.#watchers.wake(unpack(Buffer.from(payload, 'hex'))),
         lost: () => this.#recover(),
       })
@@ -106,7 +109,7 @@ export class Notices {
   #recover(): void {
     this.#listening = undefined
     this.#after(RECONNECT_MS, () => {
-      if (this.#watchers.size > 0) this.#listen().catch(() => {})
+      if (this.#watchers.size > 0) this.#listen()?.catch(() => {})
     })
   }
 

@@ -1,3 +1,4 @@
+import { OPTIONS_INVALID } from '../../core/error-table.ts'
 import { RepriseError } from '../../core/errors.ts'
 import { type Clock, systemClock } from '../../engine/clock.ts'
 import type { TransactionSource } from './handles/source.ts'
@@ -27,7 +28,8 @@ export interface PostgresStoreOptions {
   readonly prepare?: boolean
   /**
    * Whether waiting requests are woken by `LISTEN`, on one connection that is held only while
-   * somebody waits. Turn it off behind a transaction pooler: waiting requests then poll.
+   * somebody waits. Turn it off behind a transaction pooler: waiting requests then poll, as they do
+   * on a pool of one connection.
    *
    * @default true
    */
@@ -69,7 +71,7 @@ export function resolveOptions(options: PostgresStoreOptions = {}): PostgresSett
   const { schema = 'reprise', migrate = true, prepare = true, listen = true } = options
   const isReserved = schema.startsWith('pg_') || schema === 'information_schema'
   if (!SCHEMA_PATTERN.test(schema) || isReserved || Buffer.byteLength(schema) > SCHEMA_BYTES_MAX) {
-    throw new RepriseError('reprise-options-invalid', 'The option schema is no usable name')
+    throw new RepriseError(OPTIONS_INVALID, 'The option schema is no usable name')
   }
   return { schema, migrate, prepare, listen, clock: options.clock ?? systemClock }
 }

@@ -75,7 +75,7 @@ const ANSWER = `
   a.response, a.resource_type, a.resource_id, a.owner, a.request_id, a.left_ms, a.age_ms`
 
 /** Which transaction this is: constant until its end, and never the same in the next one. */
-const TRANSACTION = `extract(epoch from transaction_timestamp())::text`
+export const TRANSACTION = `extract(epoch from transaction_timestamp())::text`
 
 const STANDING = `
   case when r.expires_at <= clock.moment then 'expired'

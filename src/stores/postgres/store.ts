@@ -5,6 +5,7 @@
  */
 
 import type { Desk } from '../../engine/desk.ts'
+import { type ReplayCaching, replayCaching } from '../../engine/replay-cache.ts'
 import type {
   Advance,
   Claim,
@@ -43,6 +44,7 @@ const FIRST_PAGE: Uint8Array = new Uint8Array()
 /** The store over any client library. */
 export class PostgresStore<Tx> implements Store<Tx> {
   readonly name = 'postgres'
+  readonly caching: ReplayCaching = replayCaching
   readonly transactions: Transactions<Tx>
   readonly work: Work<Tx>
   readonly desk: Desk

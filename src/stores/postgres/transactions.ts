@@ -17,8 +17,14 @@
  * @module
  */
 
+import { TransactionEnded } from '../../engine/stage.ts'
 import type { Finish, Refusal } from '../../engine/store.ts'
-import { type Transact, transact } from '../../engine/transact.ts'
+import {
+  type CheckTransactionRoute,
+  checkTransactionRoute,
+  type Transact,
+  transact,
+} from '../../engine/transact.ts'
 import type {
   OpenTransaction,
   TransactionFault,
@@ -48,6 +54,7 @@ export interface TransactionsParts<Tx> {
 /** The capability `transactions` of the store. */
 export class PostgresTransactions<Tx> implements Transactions<Tx> {
   readonly run: Transact = transact
+  readonly check: CheckTransactionRoute = checkTransactionRoute
   readonly #parts: TransactionsParts<Tx>
   readonly #running: Running
   /** The isolation that the database gives unless asked for another; known after the first time. */
@@ -149,12 +156,12 @@ export class PostgresTransactions<Tx> implements Transactions<Tx> {
         end(async () => {
           const values = finishedValues(request, finish, transaction)
           const stored = await session.commit({ statement: queries.storeFinished, values })
-          if (stored.length === 0) throw new Error('The handler has ended the transaction itself.')
+          if (stored.length === 0) throw new TransactionEnded()
         }),
       async stage(job) {
         if (isOver) throw new Error('The transaction is over.')
         hasStaged = true
-        return stageJob(queries, session, { job, recordId: request.id })
+        return stageJob(queries, session, { job, recordId: request.id, transaction })
       },
       rollback: () => end(() => session.rollback()),
       async keepAlive() {

@@ -6,6 +6,7 @@
  * @module
  */
 
+import { STORE_UNSAFE } from '../../core/error-table.ts'
 import { RepriseError } from '../../core/errors.ts'
 import { type Connection, type Primary, primariesOf } from './client.ts'
 import type { OnUnsafe } from './options.ts'
@@ -24,10 +25,10 @@ export async function checkSafety(connection: Connection, onUnsafe: OnUnsafe): P
 
   for (const [index, { unusable, unsafe }] of reports.entries()) {
     const where = primaries.length === 1 ? 'Redis' : `Redis at ${primaries[index]?.address}`
-    if (unusable !== null) throw new RepriseError('reprise-store-unsafe', `${where} ${unusable}`)
+    if (unusable !== null) throw new RepriseError(STORE_UNSAFE, `${where} ${unusable}`)
     if (unsafe.length === 0 || onUnsafe === 'ignore') continue
     const detail = `${where} can forget records: ${unsafe.join('; ')}`
-    if (onUnsafe === 'refuse') throw new RepriseError('reprise-store-unsafe', detail)
+    if (onUnsafe === 'refuse') throw new RepriseError(STORE_UNSAFE, detail)
     process.emitWarning(detail, { type: 'RepriseWarning', code: 'REPRISE_STORE_UNSAFE' })
   }
 }

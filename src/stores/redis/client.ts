@@ -5,6 +5,7 @@
  */
 
 import { createHash } from 'node:crypto'
+import { STORE_UNAVAILABLE } from '../../core/error-table.ts'
 import { isRepriseError, RepriseError } from '../../core/errors.ts'
 
 /** One part of a command. */
@@ -94,6 +95,6 @@ export async function reaching<T>(work: () => Promise<T>): Promise<T> {
     return await work()
   } catch (cause) {
     if (isRepriseError(cause)) throw cause
-    throw new RepriseError('idempotency-store-unavailable', 'Redis failed', { cause })
+    throw new RepriseError(STORE_UNAVAILABLE, 'Redis failed', { cause })
   }
 }

@@ -4,6 +4,7 @@
  * @module
  */
 
+import { OPTIONS_INVALID } from '../../core/error-table.ts'
 import { RepriseError } from '../../core/errors.ts'
 import type { Connection } from './client.ts'
 import {
@@ -38,5 +39,5 @@ export function connectionOf(client: RedisClient): Connection {
 }
 
 function invalid(detail: string): RepriseError {
-  return new RepriseError('reprise-options-invalid', `The client of the Redis store ${detail}`)
+  return new RepriseError(OPTIONS_INVALID, `The client of the Redis store ${detail}`)
 }

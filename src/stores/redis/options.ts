@@ -4,6 +4,7 @@
  * @module
  */
 
+import { OPTIONS_INVALID } from '../../core/error-table.ts'
 import { RepriseError } from '../../core/errors.ts'
 
 /** What to do where Redis is set up so that it can forget records. */
@@ -37,7 +38,7 @@ export interface RedisStoreOptions {
 export function resolveOptions(options: RedisStoreOptions): Required<RedisStoreOptions> {
   const { prefix = 'reprise:', onUnsafe = 'warn' } = options
   if (/[{}]/.test(prefix)) {
-    throw new RepriseError('reprise-options-invalid', 'The prefix of the Redis store has a brace')
+    throw new RepriseError(OPTIONS_INVALID, 'The prefix of the Redis store has a brace')
   }
   return { prefix, onUnsafe }
 }

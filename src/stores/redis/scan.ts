@@ -10,6 +10,7 @@
  */
 
 import { createHash } from 'node:crypto'
+import { OPTIONS_INVALID } from '../../core/error-table.ts'
 import { RepriseError } from '../../core/errors.ts'
 import { type Connection, type Primary, primariesOf, reaching } from './client.ts'
 
@@ -92,7 +93,7 @@ export function decodePosition(encoded: string): Position {
   } catch {
     // Not JSON: refused below like anything else that is no position.
   }
-  throw new RepriseError('reprise-options-invalid', 'Listing goes on from `next` of a page')
+  throw new RepriseError(OPTIONS_INVALID, 'Listing goes on from `next` of a page')
 }
 
 async function scan(

@@ -7,6 +7,7 @@
  * @module
  */
 
+import { type ReplayCaching, replayCaching } from '../../engine/replay-cache.ts'
 import type {
   Advance,
   Claim,
@@ -53,6 +54,7 @@ export function redisStore(client: RedisClient, options: RedisStoreOptions = {})
 
 class RedisStore implements Store {
   readonly name = 'redis'
+  readonly caching: ReplayCaching = replayCaching
   readonly #connection: Connection
   readonly #options: Required<RedisStoreOptions>
   readonly #names: KeyNames

@@ -4,6 +4,7 @@
  * @module
  */
 
+import { STORE_UNAVAILABLE, STORE_UNSAFE } from '../../core/error-table.ts'
 import { isRepriseError, RepriseError } from '../../core/errors.ts'
 import { type SqliteDatabase, transactionState } from './client.ts'
 import type { Connection } from './connection.ts'
@@ -57,7 +58,7 @@ export async function secure(
   } catch (cause) {
     if (settings.journal !== 'wal' || !isRepriseError(cause) || !cause.retryable) throw cause
     const detail = `The file stayed locked. Where SQLite lacks the correction of 3.51.3, one connection keeps a file in WAL mode for itself. ${REMEDY}`
-    throw new RepriseError('idempotency-store-unavailable', detail, { cause })
+    throw new RepriseError(STORE_UNAVAILABLE, detail, { cause })
   }
 }
 
@@ -111,7 +112,7 @@ function pragma(database: SqliteDatabase, setting: string): unknown {
 }
 
 function unsafe(detail: string): RepriseError {
-  return new RepriseError('reprise-store-unsafe', detail)
+  return new RepriseError(STORE_UNSAFE, detail)
 }
 
 function isAtLeast(version: string, least: string): boolean {

@@ -5,6 +5,7 @@
  * @module
  */
 
+import { SCHEMA_MISSING } from '../../core/error-table.ts'
 import { RepriseError } from '../../core/errors.ts'
 import {
   type AppliedMigration,
@@ -48,7 +49,7 @@ export async function migrate(
   if (pending.length === 0) return warning
   if (mode === 'demand') {
     const missing = pending.map(({ number }) => number).join(', ')
-    throw new RepriseError('reprise-schema-missing', `The schema lacks step ${missing}`)
+    throw new RepriseError(SCHEMA_MISSING, `The schema lacks step ${missing}`)
   }
 
   await connection.write(patience, () => apply(database, queries, plan()))

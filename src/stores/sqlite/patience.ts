@@ -7,6 +7,7 @@
  * @module
  */
 
+import { STORE_UNAVAILABLE } from '../../core/error-table.ts'
 import { RepriseError } from '../../core/errors.ts'
 import { pause } from '../../engine/bounded.ts'
 import type { Clock } from '../../engine/clock.ts'
@@ -55,6 +56,6 @@ export class Patience {
   /** The error for when the time is up. */
   ended(cause?: unknown): RepriseError {
     const detail = `SQLite was kept busy by others for ${this.#settings.busyMs} ms`
-    return new RepriseError('idempotency-store-unavailable', detail, { cause })
+    return new RepriseError(STORE_UNAVAILABLE, detail, { cause })
   }
 }

@@ -19,6 +19,7 @@ import {
   suspended,
 } from '../../core/transition.ts'
 import { pause } from '../../engine/bounded.ts'
+import { type ReplayCaching, replayCaching } from '../../engine/replay-cache.ts'
 import type {
   Advance,
   Claim,
@@ -62,6 +63,7 @@ export interface SqliteStore<Tx extends SqliteDatabase> extends Store<Tx> {
 /** See {@link SqliteStore}. */
 export class SqliteRecords<Tx extends SqliteDatabase> implements SqliteStore<Tx> {
   readonly name = 'sqlite'
+  readonly caching: ReplayCaching = replayCaching
   readonly transactions: Transactions<Tx>
   readonly #connection: Connection
   readonly #settings: SqliteSettings

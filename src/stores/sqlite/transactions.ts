@@ -13,7 +13,12 @@ import { invalid } from '../../core/options.ts'
 import { STARTED } from '../../core/record.ts'
 import type { Grant } from '../../core/transition.ts'
 import type { Refusal } from '../../engine/store.ts'
-import { type Transact, transact } from '../../engine/transact.ts'
+import {
+  type CheckTransactionRoute,
+  checkTransactionRoute,
+  type Transact,
+  transact,
+} from '../../engine/transact.ts'
 import type {
   OpenTransaction,
   TransactionFault,
@@ -40,6 +45,7 @@ interface Hold {
 /** See the module's comment. */
 export class SqliteTransactions<Tx extends SqliteDatabase> implements Transactions<Tx> {
   readonly run: Transact = transact
+  readonly check: CheckTransactionRoute = checkTransactionRoute
   readonly #database: Tx
   readonly #settings: SqliteSettings
   readonly #queries: Queries

@@ -10,7 +10,8 @@ import { keyAge } from '../../engine/key-age.ts'
 import type { AdapterCheck, AdapterHarness } from './harness.ts'
 import { inOneWorld, inWorld, type World, type WorldSpec } from './world.ts'
 
-function assertMisuse(error: unknown, sentence: RegExp): void {
+/** Demands that an error says which option is wrong, and how. */
+export function assertMisuse(error: unknown, sentence: RegExp): void {
   assert.ok(isRepriseError(error), String(error))
   assert.equal(error.code, 'reprise-options-invalid')
   assert.match(error.message, sentence)
@@ -29,8 +30,6 @@ async function assertTold(world: World, sentence: RegExp): Promise<void> {
 const NEVER: readonly (readonly [options: NonNullable<WorldSpec['options']>, sentence: RegExp])[] =
   [
     [{ transaction: true }, /the store has no transactions/],
-    [{ transaction: true, streams: 'bypass' }, /streams: 'bypass' and transaction/],
-    [{ transaction: true, failOpen: true }, /failOpen and transaction/],
     [{ methods: ['POST', 'get'] }, /methods names GET/],
     [{ methods: [] }, /methods is empty/],
     [

@@ -8,6 +8,7 @@ import assert from 'node:assert/strict'
 import type { Store } from '../../engine/store.ts'
 import type { OpenTransaction, Transactions } from '../../engine/transactions.ts'
 import type { AdapterCheck, AdapterHarness, Deed, TransactionalStore } from './harness.ts'
+import { assertMisuse } from './misuse.ts'
 import { assertProblem, Gate, inWorld, patient, type World, type WorldSpec } from './world.ts'
 
 interface Bench {
@@ -61,6 +62,7 @@ function gatedCommit(
   assert.ok(transactions !== undefined)
   const gated: Transactions<unknown> = {
     run: transactions.run,
+    check: transactions.check,
     async begin(request) {
       const start = await transactions.begin(request)
       return 'commit' in start ? gatedOpen(start, beforeCommit) : start
@@ -100,6 +102,13 @@ function failingOnce(makeError: () => Error): () => Promise<void> {
     throw makeError()
   }
 }
+
+/** Settings that do not go with transactions. */
+const NEVER: readonly (readonly [options: NonNullable<WorldSpec['options']>, sentence: RegExp])[] =
+  [
+    [{ streams: 'bypass' }, /streams: 'bypass' and transaction/],
+    [{ failOpen: true }, /failOpen and transaction/],
+  ]
 
 /** Transaction mode. */
 export const transactionChecks: readonly AdapterCheck[] = [
@@ -226,6 +235,20 @@ export const transactionChecks: readonly AdapterCheck[] = [
         assert.equal((await again).header('idempotent-replayed'), 'true')
         assert.equal(await effects(), 1)
       })
+    },
+  },
+  {
+    name: 'refuses at start what does not go with transactions',
+    async check(harness) {
+      for (const [options, sentence] of NEVER) {
+        await assert.rejects(
+          onBench(harness, { options }, async () => {}),
+          (error) => {
+            assertMisuse(error, sentence)
+            return true
+          },
+        )
+      }
     },
   },
   {

@@ -47,8 +47,12 @@ export class PostgresBatches implements DeskBatches {
     const values = [batch, action, author, note, ip, orderKey, isConfirmed, text]
     const [begun] = await this.#send('begin', [...values, JSON.stringify(ids), versions])
     if (begun !== undefined) return batch
-    const [[first] = []] = await this.#send('by_order', [orderKey])
-    return String(first)
+    return String(await this.ordered(orderKey ?? ''))
+  }
+
+  async ordered(orderKey: string): Promise<string | undefined> {
+    const [row] = await this.#send('by_order', [orderKey])
+    return row && String(row[0])
   }
 
   async find(batch: string): Promise<KeptBatch | undefined> {

@@ -19,8 +19,9 @@ import type { Client, Rows, Value } from '../client.ts'
 import { attempt } from '../faults.ts'
 import type { Notices } from '../notices.ts'
 import { pack } from '../record.ts'
-import { letterNumber, parseHistory, toLetter } from '../work/letters.ts'
+import { parseHistory, toLetter } from '../work/letters.ts'
 import type { WorkQueries } from '../work/queries.ts'
+import { serial } from '../work/serial.ts'
 import { PostgresBatches } from './batches.ts'
 import { countRequests, listRequests, notOurs } from './lists.ts'
 import { PostgresOrders, steeringId } from './orders.ts'
@@ -115,7 +116,7 @@ export class PostgresDesk implements Desk {
   }
 
   async letter(view: DeskView, letter: string): ReturnType<Desk['letter']> {
-    const number = letterNumber(letter)
+    const number = serial(letter)
     if (number === undefined) return undefined
     const statement = this.#parts.queries.letter
     const [row] = await reading(this.#parts, (ask) => ask({ statement, values: [number] }))

@@ -4,6 +4,7 @@
  * @module
  */
 
+import { QUERY_INVALID } from '../../../core/error-table.ts'
 import { RepriseError } from '../../../core/errors.ts'
 import type {
   DeskFilter,
@@ -69,7 +70,7 @@ function parsed(cursor: string): { readonly place: number; readonly position: Po
 
 /** A cursor that this list did not give. */
 export function notOurs(): RepriseError {
-  return new RepriseError('reprise-query-invalid', 'The cursor is none of this list')
+  return new RepriseError(QUERY_INVALID, 'The cursor is none of this list')
 }
 
 function cursorOf(place: number, { at, id }: Position): string {

@@ -86,6 +86,7 @@ export class PostgresOrders
       const values = [
         ...[letter, change.way, change.author, change.note, change.retentionMs],
         ...[response?.status ?? null, response?.sealed ?? null],
+        ...[change.finish?.resource?.type ?? null, change.finish?.resource?.id ?? null],
         ...[entry.ip, entry.orderKey, ruling.text, pack(wakes)],
       ]
       return { ruling, wakes, last: { statement: queries.settle, values } }
@@ -168,12 +169,12 @@ export class PostgresOrders
     await session.query({ statement: queries.lock_order, values: [lock] })
     const [row] = await session.query({ statement: queries.find_order, values: [orderKey] })
     if (row === undefined) return undefined
-    const [firstAction, firstSubject, , text] = row
+    const [firstAction, firstSubject, text] = row.map(String)
     if (firstAction !== action || firstSubject !== subject) {
       const used = `This order key was used before, to ${firstAction} ${firstSubject}.`
       return { outcome: 'refused', text: used, isRepeated: false }
     }
-    return { outcome: 'done', text: String(text), isRepeated: true }
+    return { outcome: 'done', text: text ?? '', isRepeated: true }
   }
 
   /** Twice, because a record that was replaced while we waited for it shows at the second look only. */

@@ -1,3 +1,4 @@
+import { QUERY_TIMEOUT } from '../../../core/error-table.ts'
 import { RepriseError } from '../../../core/errors.ts'
 import type { Call, Client, Rows, Session } from '../client.ts'
 import { attempt, causesOf } from '../faults.ts'
@@ -59,9 +60,7 @@ async function inSession<T>(
       return await work(session)
     } catch (error) {
       await session.rollback()
-      throw isTimeout(error)
-        ? new RepriseError('reprise-query-timeout', undefined, { cause: error })
-        : error
+      throw isTimeout(error) ? new RepriseError(QUERY_TIMEOUT, undefined, { cause: error }) : error
     }
   })
 }

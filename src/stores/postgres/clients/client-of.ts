@@ -1,3 +1,4 @@
+import { OPTIONS_INVALID } from '../../../core/error-table.ts'
 import { RepriseError } from '../../../core/errors.ts'
 import type { Client } from '../client.ts'
 import { type PgPool, type PgPoolClient, pgClient } from './pg.ts'
@@ -20,5 +21,5 @@ export function clientOf(source: AnyClient, prepare: boolean): Client<unknown> {
   if ('transaction' in source && 'exec' in source) return pgliteClient(source)
   if ('connect' in source && 'totalCount' in source) return pgClient(source, prepare)
   const detail = 'The client is neither a Pool of pg, nor an sql of postgres.js, nor a PGlite'
-  throw new RepriseError('reprise-options-invalid', detail)
+  throw new RepriseError(OPTIONS_INVALID, detail)
 }

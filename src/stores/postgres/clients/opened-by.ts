@@ -5,6 +5,7 @@
  * @module
  */
 
+import { OPTIONS_INVALID } from '../../../core/error-table.ts'
 import { RepriseError } from '../../../core/errors.ts'
 import type { Call, Client, Rows } from '../client.ts'
 import { StatementFailed } from '../faults.ts'
@@ -25,11 +26,11 @@ export function openedBy<Tx>(driver: Client<unknown>, source: TransactionSource<
     source: driver.source,
     single: driver.single,
     query: (call) => driver.query(call),
-    listen: (listener) => driver.listen(listener),
+    listen: driver.listen,
     async begin({ first, isolation, connection }) {
       if (connection !== undefined) {
         const detail = 'Transactions of an ORM begin on no connection of yours; join yours instead'
-        throw new RepriseError('reprise-options-invalid', detail)
+        throw new RepriseError(OPTIONS_INVALID, detail)
       }
       return park((work) => source.transaction(work, isolation), wire, first)
     },

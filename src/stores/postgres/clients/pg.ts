@@ -44,6 +44,7 @@ export interface PgPoolClient extends PgConnection {
 
 /** A `Pool` of `pg` whose connections are `Connection`. */
 export interface PgPool<Connection> {
+  readonly options?: { readonly max?: number | undefined }
   readonly connect: {
     (): Promise<Connection>
     (callback: (...values: never[]) => void): void
@@ -65,7 +66,10 @@ export function pgClient<Tx extends PgPoolClient>(pool: PgPool<Tx>, prepare: boo
     },
     join: (tx, first) => joinOn(wireOf(tx, toQuery, false), first),
     shelter: () => shelter(pool),
-    listen: async (listener) => listenOn(await pool.connect(), listener),
+    listen:
+      pool.options?.max === 1
+        ? undefined
+        : async (listener) => listenOn(await pool.connect(), listener),
   }
 }
 

@@ -7,6 +7,7 @@
  * @module
  */
 
+import { OPTIONS_INVALID } from '../../../core/error-table.ts'
 import { RepriseError } from '../../../core/errors.ts'
 import { type Call, type Client, PARSED_TYPES, parseValue, type Rows } from '../client.ts'
 import { park, type Run } from './parked.ts'
@@ -46,7 +47,7 @@ export function pgliteClient<Tx extends PgliteTransaction>(db: PgliteDatabase<Tx
     query: (call) => send(db, call),
     async begin({ first, isolation, connection }) {
       if (connection !== undefined) {
-        throw new RepriseError('reprise-options-invalid', 'PGlite has no connections to begin on')
+        throw new RepriseError(OPTIONS_INVALID, 'PGlite has no connections to begin on')
       }
       const run: Run<Tx> = (callback) =>
         db.transaction(async (tx) => {

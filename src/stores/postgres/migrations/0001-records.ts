@@ -133,7 +133,7 @@ begin
         delete from reprise.records r where r.id = p_id and r is not distinct from seen;
         continue when not found;
         if seen.status is null then
-          perform reprise.bury_record(seen, 'abandoned', null);
+          perform reprise.bury_record(seen, 'abandoned', null, true);
         end if;
         delete from reprise.attempts a where a.record_id = p_id;
       end if;
@@ -179,7 +179,7 @@ begin
      where r.id = p_id and r is not distinct from seen;
     if found then
       if answer.outcome = 'recover' then
-        perform reprise.withdraw_letter(p_id);
+        perform reprise.withdraw_letter(p_id, seen.created_at, 'A later request took it up.');
       end if;
       return answer;
     end if;
@@ -196,6 +196,7 @@ create function reprise.finish(
 ) returns boolean language plpgsql as $$
 declare
   moment timestamptz := clock_timestamp();
+  made   timestamptz;
 begin
   update reprise.records r
      set status        = p_status,
@@ -207,8 +208,11 @@ begin
          state         = null,
          finished_at   = moment,
          expires_at    = moment + p_retention_ms * interval '1 millisecond'
-   where r.id = p_id and r.owner = p_owner and r.fence = p_fence and r.status is null;
+   where r.id = p_id and r.owner = p_owner and r.fence = p_fence and r.status is null
+  returning r.created_at into made;
   if found then
+    -- A run that was taken for dead, and put before a person, has come back.
+    perform reprise.withdraw_letter(p_id, made, 'It finished after all.');
     perform reprise.notify_waiters(p_id);
     return true;
   end if;

@@ -82,9 +82,9 @@ begin
       continue when not found;
       if removed.status is null then
         if removed.expires_at > clock_timestamp() then
-          perform reprise.withdraw_letter(p_id);
+          perform reprise.withdraw_letter(p_id, removed.created_at, 'A later request took it up.');
         else
-          perform reprise.bury_record(removed, 'abandoned', null);
+          perform reprise.bury_record(removed, 'abandoned', null, true);
         end if;
       end if;
     end if;

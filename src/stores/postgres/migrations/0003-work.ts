@@ -30,7 +30,7 @@ create table reprise.staged_jobs (
   set_aside_at timestamptz,
   attempts     integer     not null default 0,
   job_id       uuid        not null,
-  record_id    bytea,
+  record_id    bytea       not null,
   name         text        not null,
   args         text        not null,
   dedupe_key   text,
@@ -46,6 +46,8 @@ create table reprise.dead_letters (
   created_at  timestamptz not null,
   buried_at   timestamptz not null,
   settled_at  timestamptz,
+  -- From when on the app is to be told of it; null when it was, or need not be.
+  tell_after  timestamptz,
   fence       integer     not null,
   tries       integer     not null,
   record_id   bytea       not null,
@@ -67,15 +69,22 @@ create table reprise.dead_letters (
   note        text
 );
 create index dead_letters_open on reprise.dead_letters (record_id) where settled_at is null;
+create index dead_letters_untold on reprise.dead_letters (number) where tell_after is not null;
 
 create table reprise.audit (
-  number  bigint      generated always as identity primary key,
-  at      timestamptz not null,
-  action  text        not null,
-  subject text        not null,
-  author  text        not null,
-  note    text        not null
+  number    bigint      generated always as identity primary key,
+  at        timestamptz not null,
+  action    text        not null,
+  subject   text        not null,
+  author    text        not null,
+  note      text        not null,
+  result    text        not null default 'done',
+  answer    text        not null default '',
+  caller    text,
+  ip        text,
+  order_key text
 );
+create unique index audit_order_key on reprise.audit (order_key) where order_key is not null;
 
 create function reprise.keep_audit() returns trigger language plpgsql as $$
 begin
@@ -118,6 +127,15 @@ begin
 end
 $$;
 
+-- The app's code ended the transaction that was begun as p_transaction: this is another, or none.
+create function reprise.stay_in(p_transaction text) returns void language plpgsql as $$
+begin
+  if p_transaction <> extract(epoch from transaction_timestamp())::text then
+    raise exception 'reprise: the transaction was ended by others' using errcode = 'RP002';
+  end if;
+end
+$$;
+
 -- One more line of history, or the end of the call that was begun.
 create function reprise.end_attempt(
   p_id bytea, p_fence integer, p_point text, p_actor text, p_took_ms double precision,
@@ -142,13 +160,14 @@ end
 $$;
 
 create function reprise.advance_phase(
-  p_id bytea, p_owner bytea, p_fence integer, p_point text, p_actor text,
+  p_transaction text, p_id bytea, p_owner bytea, p_fence integer, p_point text, p_actor text,
   p_took_ms double precision, p_call_key text, p_lease_ms double precision, p_reached text,
   p_state bytea
 ) returns void language plpgsql as $$
 declare
   until timestamptz := clock_timestamp() + p_lease_ms * interval '1 millisecond';
 begin
+  perform reprise.stay_in(p_transaction);
   update reprise.records r
      set lease_until    = until,
          expires_at     = greatest(r.expires_at, until),
@@ -164,11 +183,12 @@ end
 $$;
 
 create function reprise.finish_phase(
-  p_id bytea, p_owner bytea, p_fence integer, p_point text, p_actor text,
+  p_transaction text, p_id bytea, p_owner bytea, p_fence integer, p_point text, p_actor text,
   p_took_ms double precision, p_call_key text, p_status smallint, p_response bytea,
   p_resource_type text, p_resource_id text, p_retention_ms double precision
 ) returns void language plpgsql as $$
 begin
+  perform reprise.stay_in(p_transaction);
   if not exists (select from reprise.records r
                   where r.id = p_id and r.owner = p_owner and r.fence = p_fence
                     and r.status is null)

@@ -19,32 +19,42 @@ create function reprise.history_of(p_id bytea, since timestamptz) returns jsonb
    where a.record_id = p_id and a.began_at >= since - interval '1 minute'
 $$;
 
--- Once: what lies before a person already stays the one letter there is.
-create function reprise.bury_record(seen reprise.records, p_cause text, p_error text)
-  returns void language sql as $$
+-- Once: what lies before a person already stays the one letter there is. p_untold: the app has not
+-- been told; what was no operation of phases it need not be.
+create function reprise.bury_record(
+  seen reprise.records, p_cause text, p_error text, p_untold boolean
+) returns void language plpgsql as $$
+declare
+  tell timestamptz := case when p_untold and seen.input is not null then clock_timestamp() end;
+begin
+  update reprise.dead_letters d
+     set tell_after = coalesce(tell, d.tell_after)
+   where d.record_id = seen.id and d.created_at = seen.created_at and d.settled_at is null;
+  if found then
+    return;
+  end if;
   insert into reprise.dead_letters (
-           created_at, buried_at, fence, tries, record_id, caller, operation, key, fingerprint,
-           cause, point, error, state, input, request_id, ip, user_agent, history)
-  select seen.created_at, clock_timestamp(), seen.fence, coalesce(seen.tries, 0), seen.id,
-         seen.caller, seen.operation, seen.key, seen.fingerprint, p_cause, seen.recovery_point,
-         p_error, seen.state, seen.input, seen.request_id, seen.ip, seen.user_agent,
-         reprise.history_of(seen.id, seen.created_at)
-   where not exists (select from reprise.dead_letters d
-                      where d.record_id = seen.id and d.created_at = seen.created_at
-                        and d.settled_at is null)
+           created_at, buried_at, tell_after, fence, tries, record_id, caller, operation, key,
+           fingerprint, cause, point, error, state, input, request_id, ip, user_agent, history)
+  values (seen.created_at, clock_timestamp(), tell, seen.fence, coalesce(seen.tries, 0), seen.id,
+          seen.caller, seen.operation, seen.key, seen.fingerprint, p_cause, seen.recovery_point,
+          p_error, seen.state, seen.input, seen.request_id, seen.ip, seen.user_agent,
+          reprise.history_of(seen.id, seen.created_at));
+end
 $$;
 
--- A run has taken the record up after all, as its route says: nobody need look.
-create function reprise.withdraw_letter(p_id bytea) returns void language sql as $$
+-- A run has taken the record up after all, or come back: nobody need look.
+create function reprise.withdraw_letter(p_id bytea, made timestamptz, p_note text)
+  returns void language sql as $$
   update reprise.dead_letters d
      set settled_at = clock_timestamp(), settlement = 'withdrawn', author = 'reprise',
-         note = 'A later request took it up.'
-   where d.record_id = p_id and d.settled_at is null
+         note = p_note
+   where d.record_id = p_id and d.created_at = made and d.settled_at is null
 $$;
 
 -- From here on nobody can say what took effect, until a person does.
 create function reprise.bury(
-  p_id bytea, p_owner bytea, p_fence integer, p_cause text, p_error text,
+  p_id bytea, p_owner bytea, p_fence integer, p_cause text, p_error text, p_untold boolean,
   p_retention_ms double precision
 ) returns boolean language plpgsql as $$
 declare
@@ -57,7 +67,7 @@ begin
   if seen.id is null then
     return false;
   end if;
-  perform reprise.bury_record(seen, p_cause, p_error);
+  perform reprise.bury_record(seen, p_cause, p_error, p_untold);
   if p_cause = 'abandoned' then
     delete from reprise.records r where r.id = p_id;
     delete from reprise.attempts a where a.record_id = p_id;
@@ -89,11 +99,12 @@ begin
            <= (select clock_timestamp()) - p_grace_ms * interval '1 millisecond'
        and r.expires_at > (select clock_timestamp())
        and not exists (select from reprise.dead_letters d
-                        where d.record_id = r.id and d.settled_at is null)
+                        where d.record_id = r.id and d.created_at = r.created_at
+                          and d.settled_at is null)
      limit p_limit
        for update of r skip locked
   loop
-    perform reprise.bury_record(seen, 'outcome_unknown', null);
+    perform reprise.bury_record(seen, 'outcome_unknown', null, false);
     update reprise.records r
        set expires_at = greatest(r.expires_at,
                                  clock_timestamp() + p_retention_ms * interval '1 millisecond')
@@ -105,28 +116,34 @@ end
 $$;
 
 -- p_way: happened and give_up store an answer; resume takes the work up where it stopped, or, where
--- no recovery point is known, frees the key.
+-- no recovery point is known, frees the key. What a later request has done with the key stays, and
+-- nothing is resumed over it.
 create function reprise.settle_letter(
   p_number bigint, p_way text, p_author text, p_note text, p_retention_ms double precision,
-  p_status smallint, p_response bytea
+  p_status smallint, p_response bytea, p_resource_type text, p_resource_id text, p_ip text,
+  p_order_key text, p_answer text
 ) returns boolean language plpgsql as $$
 declare
   letter reprise.dead_letters;
   moment timestamptz := clock_timestamp();
 begin
   update reprise.dead_letters d
-     set settled_at = moment, settlement = p_way, author = p_author, note = p_note
+     set settled_at = moment, tell_after = null, settlement = p_way, author = p_author,
+         note = p_note
    where d.number = p_number and d.settled_at is null
   returning d.* into letter;
   if letter.number is null then
     return false;
   end if;
-  insert into reprise.audit (at, action, subject, author, note)
-  values (moment, 'settle ' || p_way, 'dead letter ' || p_number, p_author, p_note);
+  insert into reprise.audit (at, action, subject, author, note, answer, caller, ip, order_key)
+  values (moment, 'settle ' || p_way, 'dead letter ' || p_number, p_author, p_note, p_answer,
+          letter.caller, p_ip, p_order_key);
 
-  -- What nobody has finished since makes way; what somebody has done with the key stays.
   delete from reprise.records r
-   where r.id = letter.record_id and r.status is null and r.created_at = letter.created_at;
+   where r.id = letter.record_id
+     and case when r.status is null then r.created_at = letter.created_at
+              else r.expires_at <= moment
+         end;
   -- A call that was never heard of again is settled with it.
   update reprise.attempts a
      set ended_at = moment, ending = 'settled'
@@ -137,17 +154,24 @@ begin
   end if;
   insert into reprise.records (
            created_at, expires_at, finished_at, fence, status, id, caller, operation, key,
-           fingerprint, recovery_point, state, input, response, request_id, ip, user_agent)
+           fingerprint, recovery_point, state, input, response, resource_type, resource_id,
+           request_id, ip, user_agent)
   values (letter.created_at, moment + p_retention_ms * interval '1 millisecond',
           case when p_way <> 'resume' then moment end, letter.fence + 1, p_status,
           letter.record_id, letter.caller, letter.operation, letter.key, letter.fingerprint,
           case when p_way = 'resume' then letter.point end,
           case when p_way = 'resume' then letter.state end,
           case when p_way = 'resume' then letter.input end,
-          p_response, letter.request_id, letter.ip, letter.user_agent)
+          p_response, p_resource_type, p_resource_id, letter.request_id, letter.ip,
+          letter.user_agent)
       on conflict (id) do nothing;
+  if not found and p_way = 'resume' then
+    raise exception 'reprise: a later request has the key' using errcode = 'RP003';
+  end if;
   perform reprise.notify_waiters(letter.record_id);
   return true;
+exception when sqlstate 'RP003' then
+  return false;
 end
 $$;
 `

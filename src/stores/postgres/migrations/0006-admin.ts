@@ -1,6 +1,6 @@
 /**
  * What operators need: lists by time, look-ups by key, who answered which duplicate, orders to
- * workers, batches, and more in each line of the audit.
+ * workers and batches.
  *
  * @module
  */
@@ -96,15 +96,7 @@ create table reprise.worker_orders (
 );
 `
 
-const AUDIT = `
-alter table reprise.audit
-  add column result    text not null default 'done',
-  add column answer    text not null default '',
-  add column caller    text,
-  add column ip        text,
-  add column order_key text;
-create unique index audit_order_key on reprise.audit (order_key) where order_key is not null;
-
+const BATCHES = `
 create table reprise.batches (
   batch        text        primary key,
   begun_at     timestamptz not null,
@@ -130,66 +122,9 @@ create table reprise.batch_items (
 create index batch_items_pending on reprise.batch_items (batch, place) where result is null;
 `
 
-/** Settling says in the audit what else is known of the order. The body is that of step 4. */
-const SETTLE = `
-create function reprise.settle_letter(
-  p_number bigint, p_way text, p_author text, p_note text, p_retention_ms double precision,
-  p_status smallint, p_response bytea, p_ip text, p_order_key text, p_answer text
-) returns boolean language plpgsql as $$
-declare
-  letter reprise.dead_letters;
-  moment timestamptz := clock_timestamp();
-begin
-  update reprise.dead_letters d
-     set settled_at = moment, settlement = p_way, author = p_author, note = p_note
-   where d.number = p_number and d.settled_at is null
-  returning d.* into letter;
-  if letter.number is null then
-    return false;
-  end if;
-  insert into reprise.audit (at, action, subject, author, note, answer, caller, ip, order_key)
-  values (moment, 'settle ' || p_way, 'dead letter ' || p_number, p_author, p_note, p_answer,
-          letter.caller, p_ip, p_order_key);
-
-  -- What nobody has finished since makes way; what somebody has done with the key stays.
-  delete from reprise.records r
-   where r.id = letter.record_id and r.status is null and r.created_at = letter.created_at;
-  -- A call that was never heard of again is settled with it.
-  update reprise.attempts a
-     set ended_at = moment, ending = 'settled'
-   where a.record_id = letter.record_id and a.ended_at is null
-     and a.began_at <= letter.buried_at;
-  if p_way = 'resume' and letter.point is null then
-    return true;
-  end if;
-  insert into reprise.records (
-           created_at, expires_at, finished_at, fence, status, id, caller, operation, key,
-           fingerprint, recovery_point, state, input, response, request_id, ip, user_agent)
-  values (letter.created_at, moment + p_retention_ms * interval '1 millisecond',
-          case when p_way <> 'resume' then moment end, letter.fence + 1, p_status,
-          letter.record_id, letter.caller, letter.operation, letter.key, letter.fingerprint,
-          case when p_way = 'resume' then letter.point end,
-          case when p_way = 'resume' then letter.state end,
-          case when p_way = 'resume' then letter.input end,
-          p_response, letter.request_id, letter.ip, letter.user_agent)
-      on conflict (id) do nothing;
-  perform reprise.notify_waiters(letter.record_id);
-  return true;
-end
-$$;
-
-create or replace function reprise.settle_letter(
-  p_number bigint, p_way text, p_author text, p_note text, p_retention_ms double precision,
-  p_status smallint, p_response bytea
-) returns boolean language sql as $$
-  select reprise.settle_letter(p_number, p_way, p_author, p_note, p_retention_ms, p_status,
-                               p_response, null, null, '')
-$$;
-`
-
 /** The sixth step. */
 export const admin: Migration = {
   number: 6,
   breaking: false,
-  sql: [RECORDS, NOTES, WORKERS, AUDIT, SETTLE].join(''),
+  sql: [RECORDS, NOTES, WORKERS, BATCHES].join(''),
 }

@@ -5,6 +5,7 @@
  * @module
  */
 
+import { TransactionEnded } from '../../../engine/stage.ts'
 import type {
   JobBatch,
   JobPatience,
@@ -23,16 +24,25 @@ import type { WorkQueries } from './queries.ts'
 /** Whom the commit of a staged job wakes; no record has this id. */
 export const ENQUEUER = 'enqueuer'
 
+/** What a job is staged with. */
+interface Staging {
+  readonly job: NewJob
+  readonly recordId: string
+  /** Which transaction was begun, so that the job is staged in no other. */
+  readonly transaction: string
+}
+
 /** Stages a job in the transaction of `session`; gives its id. */
 export async function stageJob(
   queries: Pick<WorkQueries, 'stage'>,
   session: Pick<Session<unknown>, 'query'>,
-  { job, recordId }: { job: NewJob; recordId: string },
+  { job, recordId, transaction }: Staging,
 ): Promise<string> {
   const { name, args, runAt, dedupeKey } = job
-  const values = [runAt, pack(recordId), name, args, dedupeKey, pack(ENQUEUER)]
-  const [[id] = []] = await session.query({ statement: queries.stage, values })
-  return String(id)
+  const values = [runAt, pack(recordId), name, args, dedupeKey, pack(ENQUEUER), transaction]
+  const [row] = await session.query({ statement: queries.stage, values })
+  if (row === undefined) throw new TransactionEnded()
+  return String(row[0])
 }
 
 /** The jobs of one schema. */

@@ -21,6 +21,7 @@ import { attempt } from '../faults.ts'
 import { holder, unpack } from '../record.ts'
 import type { WorkParts } from './parts.ts'
 import type { WorkQueries } from './queries.ts'
+import { serial } from './serial.ts'
 import { taken, takeValues } from './taken.ts'
 
 /** What the statements that read letters select, in the order of the columns. */
@@ -57,8 +58,9 @@ export class PostgresLetters<Tx> implements LetterStore {
     this.#parts = parts
   }
 
-  async bury(claim: Claim, { cause, error, retentionMs }: Burial): Promise<boolean> {
-    const values = [...holder(claim), cause, error, retentionMs]
+  async bury(claim: Claim, burial: Burial): Promise<boolean> {
+    const { cause, error, retentionMs, isUntold = false } = burial
+    const values = [...holder(claim), cause, error, isUntold, retentionMs]
     const [[isBuried] = []] = await this.#send('bury', values)
     if (isBuried === true) this.#parts.wake(claim.id)
     return isBuried === true
@@ -73,27 +75,40 @@ export class PostgresLetters<Tx> implements LetterStore {
     return taken(await this.#send('take_abandoned', takeValues(request)), request)
   }
 
+  async takeUntold(
+    operations: readonly string[],
+    leaseMs: number,
+  ): Promise<DeadLetter | undefined> {
+    const [row] = await this.#send('take_untold', [JSON.stringify(operations), leaseMs])
+    return row && toLetter(row)
+  }
+
+  async told(letter: string, error: string | null): Promise<void> {
+    await this.#send('told', [letter, error])
+  }
+
   async find(letter: string): Promise<DeadLetter | undefined> {
-    const number = letterNumber(letter)
+    const number = serial(letter)
     if (number === undefined) return undefined
     const [row] = await this.#send('find_letter', [number])
     return row && toLetter(row)
   }
 
   async list({ limit, before, settled }: LetterQuery): Promise<readonly DeadLetter[]> {
-    const after = before === undefined ? null : (letterNumber(before) ?? '0')
+    const after = before === undefined ? null : (serial(before) ?? '0')
     const rows = await this.#send('list_letters', [limit, after, settled ?? null])
     return rows.map(toLetter)
   }
 
   async resolve(letter: string, settlement: Settlement): Promise<boolean> {
-    const number = letterNumber(letter)
+    const number = serial(letter)
     if (number === undefined) return false
     const { way, author, note, retentionMs, finish } = settlement
     const response = finish?.response
     const [[isDone] = []] = await this.#send('settle_letter', [
       ...[number, way, author, note, retentionMs],
       ...[response?.status ?? null, response?.sealed ?? null],
+      ...[finish?.resource?.type ?? null, finish?.resource?.id ?? null],
     ])
     return isDone === true
   }
@@ -102,11 +117,6 @@ export class PostgresLetters<Tx> implements LetterStore {
     const { client, queries } = this.#parts
     return attempt(verb, () => client.query({ statement: queries[verb], values }))
   }
-}
-
-/** Letters are numbered; anything else names none. */
-export function letterNumber(letter: string): string | undefined {
-  return /^[1-9]\d{0,17}$/.test(letter) ? letter : undefined
 }
 
 /** A dead letter. */

@@ -4,6 +4,7 @@
  * @module
  */
 
+import { TransactionEnded } from '../../../engine/stage.ts'
 import type { Advance, Claim, Finish } from '../../../engine/store.ts'
 import type { Isolation, TransactionFault } from '../../../engine/transactions.ts'
 import type {
@@ -17,7 +18,7 @@ import type {
   TakeRequest,
 } from '../../../engine/work.ts'
 import { IDLE_MS_MAX, type Rows, type Session, type Value } from '../client.ts'
-import { attempt, faultOf } from '../faults.ts'
+import { attempt, faultOf, isEnded } from '../faults.ts'
 import { holder, pack } from '../record.ts'
 import { ENQUEUER, stageJob } from './jobs.ts'
 import type { WorkParts } from './parts.ts'
@@ -40,7 +41,8 @@ export class PostgresPhases<Tx> implements PhaseStore<Tx> {
     const idleMs = client.single ? null : Math.min(Math.ceil(leaseMs), IDLE_MS_MAX)
     const first = { statement: queries.begin_phase, values: [...holder(claim), idleMs] }
     const session = await attempt('begin a phase', () => client.begin({ first, isolation }))
-    if (session.rows[0]?.[0] === true) return this.#open(claim, session)
+    const [[isHeld, transaction] = []] = session.rows
+    if (isHeld === true) return this.#open(claim, session, String(transaction))
     await session.rollback()
     return undefined
   }
@@ -73,14 +75,17 @@ export class PostgresPhases<Tx> implements PhaseStore<Tx> {
     return faultOf(error, this.#parts.schema)
   }
 
-  #open(claim: Claim, session: Session<Tx>): OpenPhase<Tx> {
+  #open(claim: Claim, session: Session<Tx>, transaction: string): OpenPhase<Tx> {
     const { queries, wake } = this.#parts
     let isOver = false
     let hasStaged = false
     const end = async (verb: keyof WorkQueries, values: readonly Value[]) => {
       if (isOver) throw new Error('The phase is over.')
       isOver = true
-      await session.commit({ statement: queries[verb], values })
+      const last = { statement: queries[verb], values: [transaction, ...values] }
+      await session.commit(last).catch((error: unknown) => {
+        throw isEnded(error) ? new TransactionEnded() : error
+      })
       wake(claim.id)
       if (hasStaged) wake(ENQUEUER)
     }
@@ -89,7 +94,7 @@ export class PostgresPhases<Tx> implements PhaseStore<Tx> {
       async stage(job: NewJob) {
         if (isOver) throw new Error('The phase is over.')
         hasStaged = true
-        return stageJob(queries, session, { job, recordId: claim.id })
+        return stageJob(queries, session, { job, recordId: claim.id, transaction })
       },
       advance: (step: Advance, tried: Attempt) =>
         end('advance_phase', [

@@ -6,37 +6,13 @@
 
 import { COUNT_NAMES } from '../../../engine/counts.ts'
 import type { Statement } from '../client.ts'
-import { named, quoted } from '../queries.ts'
-
-/** What is sent. */
-type Verb =
-  | 'begin_phase'
-  | 'advance_phase'
-  | 'finish_phase'
-  | 'begin_call'
-  | 'has_open_call'
-  | 'stop_phase'
-  | 'take_unfinished'
-  | 'take_abandoned'
-  | 'stage'
-  | 'take_jobs'
-  | 'settle_jobs'
-  | 'next_due'
-  | 'bury'
-  | 'bury_unknown'
-  | 'find_letter'
-  | 'list_letters'
-  | 'settle_letter'
-  | 'history'
-  | 'sweep_history'
-  | 'beat'
-  | 'workers'
-  | 'add_counts'
-  | 'read_counts'
-  | 'sweep_counts'
+import { named, quoted, TRANSACTION } from '../queries.ts'
+import { JOBS } from './queries/jobs.ts'
+import { LETTERS } from './queries/letters.ts'
+import { MS, ms, type Texts, take } from './queries/text.ts'
 
 /** The statements of one schema. */
-export type WorkQueries = Readonly<Record<Verb, Statement>>
+export type WorkQueries = Readonly<Record<keyof typeof TEXTS, Statement>>
 
 /** The statements on `schema`. */
 export function workQueries(schema: string): WorkQueries {
@@ -47,60 +23,18 @@ export function workQueries(schema: string): WorkQueries {
   return Object.fromEntries(statements) as WorkQueries
 }
 
-const MS = `interval '1 millisecond'`
+const TEXTS = {
+  ...JOBS,
+  ...LETTERS,
 
-function ms(instant: string): string {
-  return `extract(epoch from ${instant})::double precision * 1000`
-}
-
-const TAKEN = `
-  r.id, r.caller, r.operation, r.key, r.fingerprint, r.fence, r.recovery_point, r.state, r.input,
-  r.request_id, r.ip, r.user_agent, r.tries`
-
-/** A dead letter's columns, of the table that is called `d`. */
-export function letter(d: string): string {
-  return `
-  ${d}.number::text, ${d}.record_id, ${d}.caller, ${d}.operation, ${d}.key, ${d}.cause, ${d}.point,
-  ${d}.error, ${d}.fence, ${d}.tries, ${d}.input, ${d}.state, ${d}.request_id, ${d}.ip,
-  ${d}.user_agent, ${d}.history::text, ${ms(`${d}.created_at`)} as created,
-  ${ms(`${d}.buried_at`)} as buried, ${ms(`${d}.settled_at`)} as settled, ${d}.settlement,
-  ${d}.author, ${d}.note`
-}
-
-/** Takes the record that `chosen` selects as its next holder; $1 owner, $2 lease, $3 retention. */
-function take(schema: string, chosen: string): string {
-  return `
-    with clock as materialized (select clock_timestamp() as moment)
-  update ${schema}.records r
-     set fence       = r.fence + 1,
-         owner       = $1,
-         lease_until = clock.moment + $2::double precision * ${MS},
-         expires_at  = greatest(r.expires_at, clock.moment + $3::double precision * ${MS}),
-         tried_at    = clock.moment,
-         tries       = coalesce(r.tries, 0) + 1,
-         driven_fence = r.fence + 1,
-         resume_at   = null
-    from clock
-   where r.id = (select u.id
-                   from ${schema}.records u
-                  where u.status is null
-                    and (u.lease_until is null or u.lease_until <= (select moment from clock))
-                    and ${chosen}
-                  order by u.created_at
-                  limit 1
-                    for update skip locked)
-  returning ${TAKEN}`
-}
-
-const TEXTS: Readonly<Record<Verb, (schema: string) => string>> = {
   begin_phase: (schema) => `
-    select ${schema}.begin_phase($1, $2, $3, $4)`,
+    select ${schema}.begin_phase($1, $2, $3, $4) as held, ${TRANSACTION} as transaction`,
 
   advance_phase: (schema) => `
-    select ${schema}.advance_phase($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)::text`,
+    select ${schema}.advance_phase($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)::text`,
 
   finish_phase: (schema) => `
-    select ${schema}.finish_phase($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)::text`,
+    select ${schema}.finish_phase($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)::text`,
 
   begin_call: (schema) => `
     select ${schema}.begin_call($1, $2, $3, $4, $5, $6, $7)`,
@@ -129,101 +63,15 @@ const TEXTS: Readonly<Record<Verb, (schema: string) => string>> = {
                          $7::double precision) * ${MS})`,
     ),
 
-  take_abandoned: (schema) => take(schema, `u.expires_at <= (select moment from clock)`),
-
-  /**
-   * The job of a deduplication key has an id made of it: handed over twice, it is the same job. One
-   * that waits already is locked, so that it is not handed over before this commit. $6 is who is
-   * woken.
-   */
-  stage: (schema) => `
-    with staged as
-         (insert into ${schema}.staged_jobs as j (
-                 staged_at, run_at, job_id, record_id, name, args, dedupe_key)
-          values (clock_timestamp(), to_timestamp($1::double precision / 1000),
-                  case when $5::text is null then gen_random_uuid()
-                       else md5(jsonb_build_array($3::text, $5::text)::text)::uuid
-                  end, $2, $3, $4, $5)
-              on conflict (name, dedupe_key) where dedupe_key is not null and set_aside_at is null
-              do update set name = j.name
-          returning job_id)
-  select job_id::text, ${schema}.notify_waiters($6)::text as notified from staged`,
-
-  /** $2: how long a process that froze may keep the jobs; null for ever. */
-  take_jobs: (schema) => `
-    select j.job_id::text, j.name, j.args, j.attempts + 1 as attempt, ${ms('j.staged_at')} as staged,
-           j.number::text as number,
-           set_config('idle_in_transaction_session_timeout',
-                      coalesce($2::text, current_setting('idle_in_transaction_session_timeout')),
-                      true) as idle
-      from ${schema}.staged_jobs j
-     where j.set_aside_at is null
-       and coalesce(j.run_at, '-infinity') <= (select clock_timestamp())
-     order by coalesce(j.run_at, '-infinity'), j.number
-     limit $1
-       for update skip locked`,
-
-  /**
-   * Removes the jobs with the numbers of $1 and puts those of $2 back, with the errors of $3: until
-   * later, or aside after $6 tries. Arrays come as the text of JSON: of a jsonb
-   * some libraries would make JSON once more.
-   */
-  settle_jobs: (schema) => `
-    with failed as
-         (select f.number::bigint as number, e.error
-            from jsonb_array_elements_text($2::text::jsonb) with ordinality f(number, place)
-            join jsonb_array_elements_text($3::text::jsonb) with ordinality e(error, place)
-           using (place)),
-         delivered as
-         (delete from ${schema}.staged_jobs j
-           using jsonb_array_elements_text($1::text::jsonb) d(number)
-           where j.number = d.number::bigint)
-  update ${schema}.staged_jobs j
-     set attempts     = j.attempts + 1,
-         last_error   = failed.error,
-         run_at       = clock_timestamp() + least(
-                          $4::double precision * power(2, least(j.attempts, 30)),
-                          $5::double precision) * ${MS},
-         set_aside_at = case when j.attempts + 1 >= $6::integer then clock_timestamp() end
-    from failed
-   where j.number = failed.number`,
-
-  /** What is locked is being handed over, and not waited for. */
-  next_due: (schema) => `
-    select case when j.run_at is null then 0
-                else greatest(0, ${ms('j.run_at - clock_timestamp()')})
-           end
-      from ${schema}.staged_jobs j
-     where j.set_aside_at is null
-     order by coalesce(j.run_at, '-infinity'), j.number
-     limit 1
-       for key share skip locked`,
-
-  bury: (schema) => `
-    select ${schema}.bury($1, $2, $3, $4, $5, $6)`,
-
-  bury_unknown: (schema) => `
-    select ${schema}.bury_unknown($1, $2, $3)`,
-
-  find_letter: (schema) => `
-    select ${letter('d')} from ${schema}.dead_letters d where d.number = $1`,
-
-  list_letters: (schema) => `
-    select ${letter('d')}
-      from ${schema}.dead_letters d
-     where ($2::bigint is null or d.number < $2::bigint)
-       and ($3::boolean is null or $3::boolean = (d.settled_at is not null))
-     order by d.number desc
-     limit $1`,
-
-  settle_letter: (schema) => `
-    select ${schema}.settle_letter($1, $2, $3, $4, $5, $6, $7)`,
-
   history: (schema) => `
     select ${schema}.history_of($1, '-infinity')::text`,
 
+  /** Also what processes that are long gone have said of their workers. */
   sweep_history: (schema) => `
-    with swept as
+    with gone as
+         (delete from ${schema}.workers
+           where ran_at < (select clock_timestamp()) - interval '30 days'),
+         swept as
          (delete from ${schema}.attempts
            where (record_id, number) in (
                  select a.record_id, a.number
@@ -278,4 +126,4 @@ const TEXTS: Readonly<Record<Verb, (schema: string) => string>> = {
                   limit $1)
           returning 1)
   select count(*)::integer from swept`,
-}
+} satisfies Texts

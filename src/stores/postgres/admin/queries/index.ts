@@ -6,7 +6,8 @@
 
 import type { Statement } from '../../client.ts'
 import { named, quoted } from '../../queries.ts'
-import { letter } from '../../work/queries.ts'
+import { letter } from '../../work/queries/letters.ts'
+import { MS, ms } from '../../work/queries/text.ts'
 
 /** What is sent. */
 type Verb = keyof typeof TEXTS
@@ -21,12 +22,6 @@ export function deskQueries(schema: string): DeskQueries {
   })
   // The names are those of TEXTS.
   return Object.fromEntries(statements) as DeskQueries
-}
-
-const MS = `interval '1 millisecond'`
-
-function ms(instant: string): string {
-  return `extract(epoch from ${instant})::double precision * 1000`
 }
 
 /** How many rows a page of jobs or notes looks at. */
@@ -80,7 +75,7 @@ const TEXTS = {
     select pg_advisory_xact_lock($1::bigint)`,
 
   find_order: (schema: string) => `
-    select a.action, a.subject, a.result, a.answer from ${schema}.audit a where a.order_key = $1`,
+    select a.action, a.subject, a.answer from ${schema}.audit a where a.order_key = $1`,
 
   lock_record: (schema: string) => `
     select true from ${schema}.records r where r.id = $1 for update`,
@@ -125,13 +120,13 @@ const TEXTS = {
     ${audited(schema)}`,
 
   pause: (schema: string) => `
-    with changed as (${steered(schema, 'true', '0', 'is_paused = true')}) ${audited(schema)}`,
+    with changed as (${steered(schema, 'true, 0', 'is_paused = true')}) ${audited(schema)}`,
 
   unpause: (schema: string) => `
-    with changed as (${steered(schema, 'false', '0', 'is_paused = false')}) ${audited(schema)}`,
+    with changed as (${steered(schema, 'false, 0', 'is_paused = false')}) ${audited(schema)}`,
 
   run_once: (schema: string) => `
-    with changed as (${steered(schema, 'false', '1', 'runs = o.runs + 1')}) ${audited(schema)}`,
+    with changed as (${steered(schema, 'false, 1', 'runs = o.runs + 1')}) ${audited(schema)}`,
 
   steering: (schema: string) => `
     select o.is_paused, o.runs::integer from ${schema}.worker_orders o where o.worker = $1`,
@@ -203,8 +198,9 @@ const TEXTS = {
     select ${letter('d')} from ${schema}.dead_letters d where d.number = $1::bigint for update`,
 
   settle: (schema: string) => `
-    select ${schema}.settle_letter($1, $2, $3, $4, $5, $6, $7, $8, $9, $10),
-           ${schema}.notify_waiters($11)::text`,
+    select ${schema}.settle_letter(
+             $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12),
+           ${schema}.notify_waiters($13)::text`,
 
   /** $3: callers. What concerns no caller is seen by all. */
   audit: (schema: string) =>
@@ -252,10 +248,10 @@ function audited(schema: string): string {
 }
 
 /** $1 is the worker's name as bytes, like every first value of a change. */
-function steered(schema: string, paused: string, runs: string, set: string): string {
+function steered(schema: string, first: string, set: string): string {
   return `
     insert into ${schema}.worker_orders as o (worker, is_paused, runs, ordered_at)
-    values (convert_from($1::bytea, 'UTF8'), ${paused}, ${runs}, clock_timestamp())
+    values (convert_from($1::bytea, 'UTF8'), ${first}, clock_timestamp())
         on conflict (worker) do update set ${set}, ordered_at = excluded.ordered_at`
 }
 

@@ -1,0 +1,122 @@
+/**
+ * Clients that send a request again until they have an answer: with the same key, to any process.
+ *
+ * @module
+ */
+
+import type { RunResult } from '../../src/engine/result.ts'
+import type { Chance } from '../engine/chance.ts'
+import type { Sent } from './checks.ts'
+import type { Machine } from './machine.ts'
+import type { Node } from './node.ts'
+import type { World } from './world.ts'
+
+/** How often a client tries while things go wrong. */
+const TRIES_MAX = 4
+/** After the faults stopped it goes on: as long as this many tries take. */
+const TRIES_HEALED = 200
+
+/** All clients of a world. */
+export class Clients {
+  readonly #world: World
+  readonly #chance: Chance
+  /** Requests that some client waits for. */
+  waiting = 0
+  #triesMax = TRIES_MAX
+  readonly #bodies = new Map<string, string>()
+
+  constructor(world: World, chance: Chance) {
+    this.#world = world
+    this.#chance = chance
+  }
+
+  /** From now on nobody gives up. */
+  retryForEver(): void {
+    this.#triesMax = TRIES_HEALED
+  }
+
+  /** Which of the bodies the fingerprint stands for, as far as it was seen. */
+  bodyOf(id: string, fingerprint: string | undefined): string | undefined {
+    return this.#bodies.get(`${id} ${fingerprint}`)
+  }
+
+  /** Sends a request, until it has a definite answer. */
+  send(sent: Sent): void {
+    this.waiting++
+    this.#try(sent, 1)
+  }
+
+  #try(first: Sent, tries: number): void {
+    const { scheduler, trace, databaseNow } = this.#world
+    const sent = { ...first, sentAt: databaseNow }
+    const node = this.#world.pickNode(this.#chance.fraction())
+    if (node === undefined) return this.#later(sent, tries)
+    let isOver = false
+    const end = (then: () => void) => {
+      if (isOver) return
+      isOver = true
+      scheduler.drop(timeout)
+      then()
+    }
+    const timeout = scheduler.after(this.#chance.pick(500, 3000, 15_000), 'client gives up', () => {
+      trace.add('client', `${sent.key} ${sent.body}: no answer, asks again`)
+      end(() => this.#later(sent, tries))
+    })
+    scheduler.after(this.#chance.pick(0, 1, 10), `request ${sent.key}`, () => {
+      node.machine.step(() => {
+        void this.#serve(node, sent).then((isDefinite) => {
+          if (
+            !this.#world.network.isHealed &&
+            this.#chance.happens(this.#world.options.rates.reply)
+          ) {
+            return
+          }
+          const answered = isDefinite ? () => void this.waiting-- : () => this.#later(sent, tries)
+          scheduler.after(1, `answer ${sent.key}`, () => end(answered))
+        })
+      })
+    })
+  }
+
+  #later(sent: Sent, tries: number): void {
+    if (tries >= this.#triesMax) return void this.waiting--
+    const ms = this.#chance.pick(1, 100, 1000, 3000)
+    this.#world.scheduler.after(ms, `retry ${sent.key}`, () => this.#try(sent, tries + 1))
+  }
+
+  /** Has a node serve it, and holds what it says against what is so. */
+  async #serve(node: Node<Machine>, sent: Sent): Promise<boolean> {
+    const { checks, trace } = this.#world
+    const { name } = node.machine
+    const asked = `${sent.key} ${sent.body}`
+    trace.add(name, `is asked ${asked}`)
+    try {
+      const result = await node.serve(sent)
+      const lagMs = node.machine.lagMs + 0.05 * (this.#world.databaseNow - sent.sentAt + 60_000)
+      checks.told(sent, result, this.#world.options.hasCache ? lagMs : 0)
+      this.#note(sent)
+      trace.add(name, `answers ${asked}`, textOf(result))
+      return 'response' in result || result.outcome === 'mismatch' || result.outcome === 'unknown'
+    } catch (error) {
+      checks.failed(sent, error)
+      this.#note(sent)
+      trace.add(name, `fails ${asked}: ${String(error)}`)
+      return false
+    }
+  }
+
+  /** Remembers which fingerprint the body has. */
+  #note({ id, key, body }: Sent): void {
+    const record = this.#world.tables.records.get(id)
+    void key
+    if (record !== undefined && !this.#bodies.has(`${id} ${record.fingerprint}`)) {
+      this.#bodies.set(`${id} ${record.fingerprint}`, body)
+    }
+  }
+}
+
+function textOf(result: RunResult): string {
+  if (!('response' in result)) return result.outcome
+  const fate = 'fate' in result ? ` (${result.fate})` : ''
+  return `${result.outcome}${fate} ${new TextDecoder().decode(result.response.body)}`
+}

@@ -1,0 +1,164 @@
+/**
+ * What is known of every making of a record, and what must hold as it changes: the fence grows,
+ * recovery points go forward, what is finished stays as it is until its time is over, and nothing
+ * unfinished goes in silence.
+ *
+ * @module
+ */
+
+import type { Change, RecordRow, Tables } from './database/tables.ts'
+import type { Outside } from './provider.ts'
+
+/** What is known of one making of a record. */
+export interface Making {
+  readonly id: string
+  readonly made: number
+  readonly createdAt: number
+  /** Until when it stands, as far as it is known. */
+  expiresAt: number
+  fence: number
+  point: number
+  /** When its retention was over, where a worker has taken it to bury it. */
+  abandonedAt: number | undefined
+  answer: string | undefined
+  /** By whom: only then a person said what is not so. */
+  settledBy: string | undefined
+}
+
+/** The order of recovery points, of all versions of the operation. */
+const POINTS: readonly (string | null)[] = ['started', 'ride_made', 'charged', 'noticed']
+
+/** What makings are held against. */
+export interface MakingOptions {
+  readonly tables: Tables
+  readonly outside: Outside
+  /** Whether plain handlers run at most once. */
+  readonly isAtMostOnce: boolean
+}
+
+/** All makings of all records of one world. */
+export class Makings {
+  readonly #options: MakingOptions
+  readonly #violate: (message: string) => void
+  readonly #makings = new Map<number, Making>()
+  readonly #owners = new Map<string, Making>()
+
+  constructor(options: MakingOptions, violate: (message: string) => void) {
+    this.#options = options
+    this.#violate = violate
+  }
+
+  /** One of them, by its number. */
+  get(made: number): Making | undefined {
+    return this.#makings.get(made)
+  }
+
+  /** The one that a run with this token was granted. */
+  ofOwner(owner: string): Making | undefined {
+    return this.#owners.get(owner)
+  }
+
+  /** Those of one record, the oldest first. */
+  of(id: string): readonly Making[] {
+    return [...this.#makings.values()].filter((making) => making.id === id)
+  }
+
+  /** A record has changed. */
+  changed({ verb, before, after }: Extract<Change, { kind: 'record' }>): void {
+    const now = this.#options.tables.now()
+    if (before !== undefined && before.made !== after?.made) this.#gone(verb, before, now)
+    if (after === undefined) return
+    const making = this.#making(after)
+    const name = `the record of ${after.key}`
+    this.#demand(after.fence >= making.fence, `${verb}: the fence of ${name} goes back`)
+    if (before?.made === after.made) {
+      const isExtended = (after.leaseUntil ?? 0) >= (before.leaseUntil ?? 0)
+      this.#demand(verb !== 'renew' || isExtended, `renew: the lease of ${name} is shortened`)
+      const isTaken = after.owner !== null && after.owner !== before.owner
+      const isNewer = after.fence > before.fence
+      this.#demand(!isTaken || isNewer, `${verb}: ${name} is taken under an old fence`)
+      const isLive = before.leaseUntil !== null && before.leaseUntil > now
+      const isTakenOver = isTaken && before.owner !== null && isLive
+      this.#demand(!isTakenOver, `${verb}: ${name} is taken while its lease is live`)
+    }
+    making.fence = Math.max(making.fence, after.fence)
+    const isPast = before !== undefined && before.expiresAt <= now
+    if (verb === 'take') making.abandonedAt = isPast ? before.expiresAt : undefined
+    this.#moves(making, after, verb)
+    if (after.owner !== null && verb === 'claim') this.#owners.set(after.owner, making)
+  }
+
+  /** Recovery points go forward, and what is finished stays. */
+  #moves(making: Making, after: RecordRow, verb: string): void {
+    const name = `the record of ${after.key}`
+    const point = POINTS.indexOf(after.recoveryPoint === 'closed' ? 'noticed' : after.recoveryPoint)
+    if (after.recoveryPoint !== null && after.response === null) {
+      this.#demand(point >= making.point, `${verb}: ${name} goes back to ${after.recoveryPoint}`)
+      making.point = Math.max(making.point, point)
+      const isEmpty = point > 0 && after.state === null
+      this.#demand(!isEmpty, `${verb}: ${name} is at ${after.recoveryPoint} without a state`)
+    }
+    const answer = after.response === null ? undefined : bodyOf(after.response.sealed)
+    const isSame = making.answer === undefined || making.answer === answer
+    this.#demand(isSame, `${verb}: ${name} had the answer ${making.answer} and has ${answer}`)
+    if (answer !== undefined && making.answer === undefined) {
+      making.answer = answer
+      if (verb === 'settle') making.settledBy = 'operator'
+    }
+    making.expiresAt = after.expiresAt
+  }
+
+  /** A record goes: nothing that is still promised, and nothing unfinished in silence. */
+  #gone(verb: string, before: RecordRow, now: number): void {
+    const name = `the record of ${before.key}`
+    const making = this.#making(before)
+    if (before.response !== null) {
+      return this.#demand(
+        before.expiresAt <= now,
+        `${verb}: the answer of ${before.key} is removed`,
+      )
+    }
+    if (verb === 'forget') {
+      const { outside } = this.#options
+      const isDone = outside.effects.some(({ owner }) => this.ofOwner(owner)?.made === before.made)
+      if (this.#options.isAtMostOnce) this.#demand(!isDone, `${name} took effect and is forgotten`)
+      making.expiresAt = Number.POSITIVE_INFINITY
+      return undefined
+    }
+    if (verb === 'abandon') {
+      this.#demand(making.abandonedAt !== undefined, `${name} is abandoned before its time`)
+      making.expiresAt = making.abandonedAt ?? making.expiresAt
+    }
+    const isAnswered = verb === 'settle' || verb === 'make way'
+    const isBuried = this.#options.tables.letters.some(({ made }) => made === before.made)
+    this.#demand(isAnswered || isBuried, `${verb}: ${name} is unfinished and removed in silence`)
+  }
+
+  #making({ id, made, createdAt, expiresAt, fence }: RecordRow): Making {
+    const known = this.#makings.get(made)
+    if (known !== undefined) return known
+    const making: Making = {
+      ...{ id, made, createdAt, expiresAt, fence, point: 0 },
+      ...{ abandonedAt: undefined, answer: undefined, settledBy: undefined },
+    }
+    this.#makings.set(made, making)
+    return making
+  }
+
+  #demand(holds: boolean, message: string): void {
+    if (!holds) this.#violate(message)
+  }
+}
+
+/** Whether the record of one was past its retention when the other was made. */
+export function areApart(one: Making | undefined, other: Making | undefined): boolean {
+  if (one === undefined || other === undefined) return true
+  const [first, second] = one.made <= other.made ? [one, other] : [other, one]
+  return first.made !== second.made && first.expiresAt <= second.createdAt
+}
+
+/** The body in a sealed response that is neither compressed nor encrypted. */
+function bodyOf(sealed: Uint8Array): string {
+  const content = Buffer.from(sealed.buffer, sealed.byteOffset, sealed.byteLength).subarray(2)
+  return content.toString('utf8', 4 + content.readUInt32BE(0))
+}

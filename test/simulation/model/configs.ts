@@ -1,0 +1,107 @@
+import type { ModelConfig } from './model.ts'
+
+const A = { key: 'k1', body: 'a' }
+const B = { key: 'k1', body: 'b' }
+const OTHER = { key: 'k2', body: 'a' }
+const THREE = [[A], [A], [A]]
+const MIXED = [[A], [A], [B]]
+const TWO_KEYS = [
+  [A, OTHER],
+  [OTHER, A],
+]
+
+/** Configurations small enough for every run of the tests. */
+export const SMALL: readonly ModelConfig[] = [
+  {
+    ...{ name: 'lease: 3 on 1 key; crash', mode: 'lease', asked: THREE },
+    budget: { crash: 1 },
+  },
+  {
+    ...{ name: 'lease: 2 on 1 key; crash, lapse', mode: 'lease', asked: [[A], [A]] },
+    budget: { crash: 1, lapse: 1 },
+  },
+  {
+    ...{ name: 'lease, marked effect: 2 on 1 key; crash, lapse', mode: 'lease', asked: [[A], [A]] },
+    options: { marksEffect: true },
+    budget: { crash: 1, lapse: 1 },
+  },
+  {
+    ...{ name: 'transaction: 3 on 1 key, another body; crash', mode: 'transaction', asked: MIXED },
+    budget: { crash: 1 },
+  },
+  {
+    ...{ name: 'transaction: 2 on 1 key; crash, lapse', mode: 'transaction', asked: [[A], [A]] },
+    budget: { crash: 1, lapse: 1 },
+  },
+  {
+    ...{ name: 'phases: 2 on 1 key; crash', mode: 'phases', asked: [[A], [A]] },
+    budget: { crash: 1 },
+  },
+  {
+    ...{ name: 'phases: 1 on 1 key; crash, lapse', mode: 'phases', asked: [[A]] },
+    budget: { crash: 1, lapse: 1 },
+  },
+]
+
+/** Those that take minutes. */
+export const LARGE: readonly ModelConfig[] = [
+  {
+    ...{ name: 'lease: 3 on 1 key; crash, lapse, retry', mode: 'lease', asked: THREE },
+    budget: { crash: 1, lapse: 1, retry: 1 },
+  },
+  {
+    ...{ name: 'lease: 3 on 1 key, another body; crash, lapse', mode: 'lease', asked: MIXED },
+    budget: { crash: 1, lapse: 1 },
+  },
+  {
+    ...{ name: 'lease, run again: 3 on 1 key; lapse', mode: 'lease', asked: THREE },
+    options: { afterCrash: 'rerun' },
+    budget: { lapse: 1 },
+  },
+  {
+    ...{ name: 'lease, marked effect: 3 on 1 key; crash, lapse', mode: 'lease', asked: THREE },
+    options: { marksEffect: true },
+    budget: { crash: 1, lapse: 1 },
+  },
+  {
+    ...{ name: 'lease, waiting: 2 on 1 key; crash, lapse', mode: 'lease', asked: [[A], [A]] },
+    options: { waitMs: 900 },
+    budget: { crash: 1, lapse: 1 },
+  },
+  {
+    ...{
+      name: 'lease: 2 on 1 key; crash, expiry, reaper, person',
+      mode: 'lease',
+      asked: [[A], [A]],
+    },
+    budget: { crash: 1, expire: 1, reap: 1, complete: 1, settle: 1 },
+  },
+  {
+    ...{ name: 'lease: 2 on 2 keys; crash, lapse', mode: 'lease', asked: TWO_KEYS },
+    budget: { crash: 1, lapse: 1 },
+  },
+  {
+    ...{
+      name: 'transaction: 3 on 1 key, another body; crash, lapse',
+      mode: 'transaction',
+      asked: MIXED,
+    },
+    budget: { crash: 1, lapse: 1 },
+  },
+  {
+    ...{ name: 'transaction: 2 on 2 keys; crash', mode: 'transaction', asked: TWO_KEYS },
+    budget: { crash: 1 },
+  },
+  {
+    ...{ name: 'phases: 2 on 1 key; crash, lapse', mode: 'phases', asked: [[A], [A]] },
+    budget: { crash: 1, lapse: 1 },
+  },
+  {
+    ...{
+      name: 'phases: 1 on 1 key; crash, lapse, completer, person',
+      mode: 'phases',
+      asked: [[A]],
+    },
+    budget: { crash: 1, lapse: 1, complete: 1, settle: 1 },
+  },
+]

@@ -1,0 +1,187 @@
+/**
+ * Planted bugs: what the simulation is there to find. Each is either a flaw of the database in memory,
+ * where the real one is SQL, or a change of one place in the source.
+ *
+ * @module
+ */
+
+import type { Flaw } from './flaws.ts'
+
+/** A bug. */
+export interface Mutant {
+  readonly name: string
+  /** What is wrong, in words. */
+  readonly what: string
+  readonly flaw?: Flaw
+  /** Text of a file below `src`, and what it is replaced by. */
+  readonly patch?: { readonly file: string; readonly find: string; readonly replace: string }
+}
+
+const flaw = (name: Flaw, what: string): Mutant => ({ name, what, flaw: name })
+
+/** Every planted bug. */
+export const MUTANTS: readonly Mutant[] = [
+  flaw('fence-unchecked', 'writes do not check owner and fence'),
+  flaw('fence-unchecked-in-phase', 'the commit of a phase does not check the fence'),
+  flaw('fence-stands-still', 'a lease is taken without a new fence'),
+  flaw('lease-ignored', 'a claim takes over while the lease is live'),
+  flaw('mismatch-ignored', 'another request under the key gets the stored answer'),
+  flaw('renewal-lost', 'a renewal does not extend the lease'),
+  flaw('finish-unwritten', 'the answer is said to be stored and is not'),
+  flaw('forget-on-throw', 'a failed run deletes its record'),
+  flaw('sweep-unfinished', 'the sweep deletes unfinished records'),
+  flaw('sweep-early', 'the sweep deletes answers within their retention'),
+  flaw('abandoned-unburied', 'an unfinished record is replaced without a letter'),
+  flaw('letter-lost', 'burying writes no letter'),
+  flaw('burial-resumable', 'a buried record keeps its recovery point'),
+  flaw('settled-twice', 'a letter can be settled twice'),
+  flaw('settlement-loses-state', 'a resumed record has lost its state'),
+  flaw('point-forgotten', 'a phase commits and the recovery point stays behind'),
+  flaw('state-forgotten', 'a recovery point is stored without its state'),
+  flaw('call-unnoted', 'a call that must not be repeated is not noted before it is made'),
+  flaw('taken-while-leased', 'the completer takes records whose lease is live'),
+  flaw('taken-under-same-fence', 'the completer takes records under the old owner and fence'),
+  flaw('staged-outside', 'jobs are staged outside of the transaction'),
+  flaw('stage-lost', 'staged jobs are not written'),
+  flaw('jobs-removed-early', 'jobs are removed before they are handed over'),
+  flaw('undelivered-removed', 'jobs that the sink refused are removed'),
+  flaw('key-unreserved', 'transactions neither reserve the key nor find it taken'),
+  flaw('record-uncommitted', 'a transaction commits its rows without the record'),
+  ...patches(),
+]
+
+function patches(): readonly Mutant[] {
+  return [
+    patch('expired-lease-unknown', 'core/decide.ts', {
+      what: 'a lapsed plain run is run again, although it may have taken effect',
+      find: `  if (claimant.takesUnknown) return { kind: 'recover'`,
+      replace: `  if (true) return { kind: 'recover'`,
+    }),
+    patch('finished-reruns', 'core/decide.ts', {
+      what: 'a finished record is run again',
+      find: `  if (isFinished(record)) return { kind: 'replay' }`,
+      replace: '',
+    }),
+    patch('retention-ignored', 'core/decide.ts', {
+      what: 'records never expire',
+      find: `  if (isExpired(record, now)) return execute(!isFinished(record))`,
+      replace: '',
+    }),
+    patch('retention-short', 'core/transition.ts', {
+      what: 'an answer is kept for a tenth of its retention',
+      find: `    expiresAt: now + retentionMs,`,
+      replace: `    expiresAt: now + retentionMs / 10,`,
+    }),
+    patch('owner-unchecked', 'core/transition.ts', {
+      what: 'a zombie of a removed record writes into the one made after it',
+      find: `record.owner === holder.owner && record.fence === holder.fence`,
+      replace: `record.fence === holder.fence`,
+    }),
+    patch('reply-before-store', 'engine/lease-run.ts', {
+      what: 'the answer is given before it is stored',
+      find: `        ? await this.#finish(job, claim, { response, resource: run.resource })`,
+      replace: `        ? (void this.#finish(job, claim, { response, resource: run.resource }), 'done' as const)`,
+    }),
+    patch('forget-unknown', 'core/policy.ts', {
+      what: 'a throw of unknown effect frees the key',
+      find: `      return effect === 'none' ? 'forget' : 'suspend'`,
+      replace: `      return 'forget'`,
+    }),
+    patch('mark-unstored', 'engine/run.ts', {
+      what: 'markEffect() is not stored',
+      find: `    if (this.#options.marksEffect) await this.#mark()`,
+      replace: '',
+    }),
+    patch('withdraws-forgetting', 'engine/claiming.ts', {
+      what: 'withdrawing a claim forgets what earlier runs did',
+      find: `claim.fence === 1 ? 'forget' : 'suspend'`,
+      replace: `'forget'`,
+    }),
+    patch('commit-assumed', 'engine/transaction-run.ts', {
+      what: 'a commit of unknown result counts as done',
+      find: `      if (isCommitting && isUnknown) return await this.#committed(job, error)`,
+      replace: `      if (isCommitting && isUnknown) {
+        const response = { status: 201, headers: [], body: new Uint8Array() }
+        return context.executed(job, { outcome: 'executed', response, askedAt: 0 })
+      }`,
+    }),
+    patch('lost-race-answers', 'engine/transaction-run.ts', {
+      what: 'who lost the race answers all the same',
+      find: `      if (fault === 'retry' || fault === 'lost') return { fault, error }`,
+      replace: `      if (fault === 'retry') return { fault, error }
+      if (fault === 'lost') return { outcome: 'executed', fate: 'stored', expiresInMs: 1, response: { status: 201, headers: [], body: new TextEncoder().encode('lost') } }`,
+    }),
+    patch('cache-unkeyed', 'engine/job.ts', {
+      what: 'within a process requests share an answer by key alone',
+      find: 'request: `${id} ${fingerprint}`',
+      replace: 'request: `${id}`',
+    }),
+    patch('cache-eternal', 'engine/replay-cache.ts', {
+      what: 'the cache of answers does not look at their retention',
+      find: 'Math.min(this.#clock.now() + this.#ageMsMax, replay.expiresAt)',
+      replace: 'this.#clock.now() + this.#ageMsMax',
+    }),
+    ...phasePatches(),
+  ]
+}
+
+function phasePatches(): readonly Mutant[] {
+  return [
+    patch('resume-from-start', 'phases/drive.ts', {
+      what: 'a resumed operation begins at the start',
+      find: `      point: recoveryPoint ?? STARTED,`,
+      replace: `      point: STARTED,`,
+    }),
+    patch('key-per-attempt', 'phases/call-run.ts', {
+      what: 'the key of a foreign call changes with each run',
+      find: `derivedKey(place.token, place.point)`,
+      replace: 'derivedKey(place.token + claim.fence, place.point)',
+    }),
+    patch('earlier-call-ignored', 'phases/call-run.ts', {
+      what: 'nobody looks whether an earlier run made the call',
+      find: `    if (isNoted(work) && place.isResumed) {`,
+      replace: `    if (false) {`,
+    }),
+    patch('unclear-call-repeated', 'phases/call-run.ts', {
+      what: 'a call of unknown result is repeated although it must not be',
+      find: `    if (found.certainty === 'unknown' && work.repeat === 'never') {
+      return { kind: 'bury', error: messageOf(error) }
+    }
+    // A call that was noted and may have happened stays noted: whoever is next asks about it first.
+    const isOpen = isNoted(work) && found.certainty === 'unknown'`,
+      replace: `    const isOpen = false`,
+    }),
+    patch('call-timeout-happened', 'phases/foreign-call.ts', {
+      what: 'a cut connection counts as a call that did not happen',
+      find: `const UNSENT = new Set([`,
+      replace: `const UNSENT = new Set(['ECONNRESET', `,
+    }),
+    patch('graph-change-restarts', 'phases/drive.ts', {
+      what: 'a point that the new version does not have is begun from the start',
+      find: `return undefined
+    return { ...place, point: moved.point, state: moved.state }`,
+      replace: `return { ...place, point: STARTED }
+    return { ...place, point: moved.point, state: moved.state }`,
+    }),
+    patch('job-delivered-unsettled', 'workers/enqueuer.ts', {
+      what: 'jobs are settled before they are delivered',
+      find: `    const undelivered = await hand(parts, batch)
+    await batch.settle(undelivered)`,
+      replace: `    await batch.settle([])
+    const undelivered = await hand(parts, batch)`,
+    }),
+    patch('waiters-forgotten', 'engine/settle.ts', {
+      what: 'a waiter is told the answer of a run that was not stored',
+      find: `ended.fate === 'stored' ? context`,
+      replace: `true ? context`,
+    }),
+  ]
+}
+
+function patch(
+  name: string,
+  file: string,
+  { what, find, replace }: { what: string; find: string; replace: string },
+): Mutant {
+  return { name, what, patch: { file, find, replace } }
+}

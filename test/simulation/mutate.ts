@@ -1,0 +1,82 @@
+/**
+ * The simulation with a bug planted into the source: bundled with one place changed, and loaded.
+ *
+ * @module
+ */
+
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { build, type Plugin } from 'esbuild'
+import type { Mutant } from './mutants.ts'
+import type { playSeed } from './run.ts'
+
+const ROOT = join(import.meta.dirname, '..', '..')
+
+/** Plays seeds with the bug planted. */
+export type PlayMutant = typeof playSeed
+
+/** The simulation with the bug in it. */
+export async function withMutant(mutant: Mutant): Promise<PlayMutant> {
+  const folder = mkdtempSync(join(tmpdir(), 'reprise-mutant-'))
+  try {
+    const outfile = join(folder, `${mutant.name}.mjs`)
+    await build({
+      ...{ outfile, bundle: true, platform: 'node', format: 'esm', target: 'node20' },
+      ...{ logLevel: 'silent', plugins: mutant.patch === undefined ? [] : [planted(mutant.patch)] },
+      entryPoints: [join(import.meta.dirname, 'run.ts')],
+    })
+    // It is the bundle of that very module.
+    const { playSeed: play } = (await import(pathToFileURL(outfile).href)) as {
+      playSeed: PlayMutant
+    }
+    const flaws = new Set(mutant.flaw === undefined ? [] : [mutant.flaw])
+    return (seed, settings, part) => play(seed, { ...settings, flaws }, part)
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+/** Replaces the one place; a place that is not there any more is an error, and so are two. */
+function planted({ file, find, replace }: NonNullable<Mutant['patch']>): Plugin {
+  const path = join(ROOT, 'src', file)
+  return {
+    name: 'planted bug',
+    setup({ onLoad }) {
+      onLoad({ filter: /\.ts$/ }, ({ path: loaded }) => {
+        if (loaded !== path) return undefined
+        const source = readFileSync(path, 'utf8')
+        const places = source.split(find).length - 1
+        if (places !== 1) throw new Error(`${file} has ${places} places to plant the bug in.`)
+        return { contents: source.replace(find, () => replace), loader: 'ts' }
+      })
+    },
+  }
+}
+
+/** How a hunt for a planted bug ended. */
+export interface Hunt {
+  readonly mutant: Mutant
+  /** The first seed that found it; `undefined` when none did. */
+  readonly seed: number | undefined
+  readonly violation: string | undefined
+}
+
+/** Plays seeds until the bug is found. */
+export async function hunt(
+  mutant: Mutant,
+  seeds: { readonly from: number; readonly to: number },
+): Promise<Hunt> {
+  const play = await withMutant(mutant)
+  for (let seed = seeds.from; seed <= seeds.to; seed++) {
+    try {
+      const { violation } = await play(seed)
+      if (violation !== undefined) return { mutant, seed, violation }
+    } catch (error) {
+      const cause = error instanceof Error ? error.cause : undefined
+      return { mutant, seed, violation: `the world broke: ${String(cause ?? error)}` }
+    }
+  }
+  return { mutant, seed: undefined, violation: undefined }
+}

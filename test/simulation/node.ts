@@ -1,0 +1,141 @@
+/**
+ * One process of the app: the real engine, operation and workers, on a machine, over the network.
+ *
+ * @module
+ */
+
+import type { CapturedResponse } from '../../src/core/response.ts'
+import type { Random } from '../../src/engine/clock.ts'
+import type { RunResult } from '../../src/engine/result.ts'
+import { createReprise, type Reprise } from '../../src/index.ts'
+import { type DeadLetters, deadLetters, type Operation } from '../../src/phases/index.ts'
+import { createWorkers, type Sink, type Workers } from '../../src/workers/index.ts'
+import {
+  type AppParts,
+  CALLER,
+  idOf,
+  leaseHandler,
+  type Order,
+  payment,
+  transactionHandler,
+} from './app.ts'
+import type { Sent } from './checks.ts'
+import type { Tables } from './database/tables.ts'
+import { remoteStore, type SimulatedTx } from './remote-store.ts'
+import type { Wire } from './wire.ts'
+
+/** What a node is made of. */
+export interface NodeParts<Host extends AppParts['machine']>
+  extends Omit<AppParts, 'machine' | 'reprise' | 'wire' | 'number'> {
+  readonly machine: Host
+  /** To the database, and to the provider. */
+  readonly wires: { readonly database: Wire; readonly provider: Wire }
+  readonly tables: Tables
+  readonly version: 1 | 2
+}
+
+/** A process of the app. */
+export class Node<Host extends AppParts['machine'] = AppParts['machine']> {
+  readonly machine: Host
+  readonly version: 1 | 2
+  readonly reprise: Reprise<SimulatedTx>
+  readonly letters: DeadLetters
+  readonly #app: AppParts
+  readonly #operation: Operation<SimulatedTx, Order>
+  readonly workers: Workers
+  #lastToken = ''
+  #numbers = 0
+
+  constructor(parts: NodeParts<Host>) {
+    const { machine, wires, tables, options, chance } = parts
+    const number = () => `${machine.name}.${++this.#numbers}`
+    this.machine = machine
+    this.version = parts.version
+    const random: Random = {
+      token: () => {
+        this.#lastToken = `t-${number()}`
+        return this.#lastToken
+      },
+      bytes: (length) => new Uint8Array(length),
+      fraction: () => chance.fraction(),
+    }
+    const { leaseMs, retentionMs, storeTimeoutMs, waitMs, marksEffect, afterCrash } = options
+    this.reprise = createReprise({
+      ...{ leaseMs, retentionMs, storeTimeoutMs, waitMs, marksEffect, random },
+      clock: machine.clock,
+      store: remoteStore(tables, wires.database),
+      compressBytesMin: false,
+      replayCache: options.hasCache ? {} : false,
+      afterCrash: afterCrash === 'look' ? ({ key }) => this.#look(key) : afterCrash,
+      onEvent: ({ type, error }) => {
+        if (error instanceof TypeError) parts.checks.violate(`${type}: ${String(error)}`)
+      },
+    })
+    this.#app = { ...parts, wire: wires.provider, reprise: this.reprise, number }
+    this.#operation = payment(this.#app, parts.version)
+    this.letters = deadLetters(this.reprise)
+    this.workers = createWorkers(this.reprise, {
+      operations: [this.#operation],
+      sink: this.#sink(),
+      node: machine.name,
+      enqueuer: { everyMs: 3000, batchMax: 3, timeoutMs: 2000, retryMs: 500, retryMsMax: 2000 },
+      completer: { everyMs: 2000, concurrency: 2, unknownGraceMs: options.graceMs },
+      reaper: { everyMs: 8000, leaseMs: 2000, batchMax: 2 },
+    })
+  }
+
+  /** Runs a request as its mode says. */
+  serve(sent: Sent): Promise<RunResult> {
+    const { mode, key, body } = sent
+    if (mode === 'phases') {
+      return this.#operation.run({ caller: CALLER, key, input: { key, body } })
+    }
+    const request = { caller: CALLER, operation: mode, key, fingerprints: [`${key} ${body}`] }
+    const isMixed = this.version === 2 && this.#app.options.mixesModes
+    if (mode === 'transaction' && !isMixed) {
+      return this.reprise.runInTransaction(request, transactionHandler(this.#app, sent))
+    }
+    // The engine makes the token of the run before it does anything else, so that it is known here.
+    let owner = ''
+    const handled = this.reprise.run(request, (run) => leaseHandler(this.#app, sent, owner)(run))
+    owner = this.#lastToken
+    return handled
+  }
+
+  /** Ends everything; resolves when nothing of it is left. */
+  async close(): Promise<void> {
+    await this.workers.stop()
+    await this.reprise.close()
+  }
+
+  /** What became of a run that stopped, by the effects that there are. */
+  async #look(key: string): Promise<CapturedResponse | 'rerun' | 'refuse'> {
+    const { outside, wire } = this.#app
+    const effect = await wire.ask({
+      label: 'look',
+      apply: () => outside.effects.findLast(({ id }) => id === idOf('lease', key)),
+    })
+    return effect === undefined ? 'rerun' : 'refuse'
+  }
+
+  #sink(): Sink<SimulatedTx> {
+    const { outside, chance, options, checks, wire } = this.#app
+    return {
+      name: 'simulated',
+      deliver: async (jobs) => {
+        const failed: { id: string; error: string }[] = []
+        for (const { id, args } of jobs) {
+          await wire.ask({
+            label: `deliver ${id}`,
+            apply: () => {
+              if (outside.isHealed || !chance.happens(options.rates.sink))
+                checks.delivered(id, args)
+              else failed.push({ id, error: 'The queue refused it.' })
+            },
+          })
+        }
+        return failed
+      },
+    }
+  }
+}

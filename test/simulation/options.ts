@@ -1,0 +1,166 @@
+/**
+ * One seed, one world: which parts it has, how they are set, and which faults happen how often. Every
+ * seed leaves most of them out, so that those that remain meet in ways that they otherwise would not.
+ *
+ * @module
+ */
+
+import { Chance } from '../engine/chance.ts'
+
+/** How often what goes wrong, as probabilities per exchange. */
+export interface FaultRates {
+  readonly latencyMs: number
+  /** The connection breaks: before the database did what it was asked, or after. */
+  readonly cut: number
+  readonly slow: number
+  /** Nothing comes back for long. */
+  readonly lost: number
+  readonly serialization: number
+  /** Notifications that do not arrive. */
+  readonly deafness: number
+  readonly providerCut: number
+  readonly providerSlow: number
+  /** The provider answers 500, having done it or not. */
+  readonly providerError: number
+  /** The provider declines. */
+  readonly providerDeclines: number
+  /** A handler throws, or answers with an error. */
+  readonly handler: number
+  /** The answer does not reach the client. */
+  readonly reply: number
+  /** A sink fails. */
+  readonly sink: number
+}
+
+/** How a request is run. */
+export type Mode = 'lease' | 'transaction' | 'phases'
+
+/** What happens from outside. */
+export type ActKind =
+  | 'send'
+  | 'send other body'
+  | 'burst'
+  | 'crash'
+  | 'freeze'
+  | 'thaw'
+  | 'restart'
+  | 'jump'
+  | 'deploy'
+  | 'settle'
+  | 'wait'
+
+/** One thing that happens from outside, after so many milliseconds since the one before. */
+export interface Act {
+  readonly afterMs: number
+  readonly kind: ActKind
+  /** Chooses who or what. */
+  readonly pick: number
+}
+
+/** All that a seed decides before the world begins. */
+export interface WorldOptions {
+  readonly seed: number
+  readonly modes: readonly Mode[]
+  readonly keys: number
+  readonly machines: number
+  readonly leaseMs: number
+  readonly retentionMs: number
+  readonly storeTimeoutMs: number
+  readonly waitMs: number
+  readonly hasCache: boolean
+  readonly afterCrash: 'refuse' | 'rerun' | 'look'
+  readonly marksEffect: boolean
+  readonly isolation: 'serializable' | 'read committed'
+  /** Whether the second version of the operation says how it takes up the first one's records. */
+  readonly migrates: boolean
+  /** Whether the provider of the call that must not be repeated can be asked about it. */
+  readonly reconciles: boolean
+  /** Whether the provider of the call that must not be repeated knows keys that it was given. */
+  readonly honoursKeys: boolean
+  /** Whether the second version of the app runs in lease mode what the first runs in transactions. */
+  readonly mixesModes: boolean
+  readonly clockRates: readonly number[]
+  readonly stopsWhenFrozen: boolean
+  readonly graceMs: number
+  readonly rates: FaultRates
+  readonly acts: readonly Act[]
+}
+
+/** The options of a seed. */
+export function optionsOf(seed: number): WorldOptions {
+  const chance = new Chance(seed * 7919 + 1)
+  const rate = (...rates: readonly number[]) =>
+    chance.happens(0.45) ? 0 : chance.pick(0.02, ...rates)
+  const honoursKeys = chance.happens(0.7)
+  const modes = subset(chance)
+  return {
+    ...{ seed, modes, honoursKeys },
+    keys: chance.pick(1, 1, 2, 3),
+    machines: chance.pick(1, 2, 2, 3, 3, 4),
+    leaseMs: chance.pick(1000, 3000, 5000),
+    retentionMs: chance.pick(86_400_000, 86_400_000, 20_000, 8000),
+    storeTimeoutMs: chance.pick(300, 1000, 4000),
+    waitMs: chance.pick(0, 0, 500, 8000),
+    hasCache: chance.happens(0.5),
+    afterCrash: chance.pick('refuse', 'refuse', 'rerun', 'look'),
+    marksEffect: chance.happens(0.4),
+    isolation: chance.pick('serializable', 'read committed'),
+    migrates: chance.happens(0.5),
+    reconciles: honoursKeys && chance.happens(0.4),
+    mixesModes: chance.happens(0.4),
+    clockRates: [1, chance.pick(1, 1, 0.95), chance.pick(1, 1, 1.05), 1],
+    stopsWhenFrozen: chance.happens(0.3),
+    graceMs: chance.pick(0, 500, 3000),
+    rates: {
+      latencyMs: chance.pick(0, 2, 20, 200),
+      cut: rate(0.05, 0.15),
+      slow: rate(0.05, 0.15),
+      lost: rate(0.01, 0.05),
+      serialization: rate(0.1, 0.3),
+      deafness: rate(0.3, 1),
+      providerCut: rate(0.2, 0.4),
+      providerSlow: rate(0.1, 0.3),
+      providerError: rate(0.1, 0.3),
+      providerDeclines: rate(0.1),
+      handler: rate(0.1, 0.3),
+      reply: rate(0.2, 0.5),
+      sink: rate(0.2, 0.5),
+    },
+    acts: actsOf(chance),
+  }
+}
+
+function subset(chance: Chance): readonly Mode[] {
+  const modes: readonly Mode[] = ['lease', 'transaction', 'phases']
+  const one = chance.pick(...(modes as readonly [Mode, ...Mode[]]))
+  return chance.happens(0.5) ? [one] : modes.filter((mode) => mode === one || chance.happens(0.5))
+}
+
+/** How often each kind of act is chosen, if the seed has it at all. */
+const WEIGHTS: Readonly<Record<ActKind, number>> = {
+  send: 14,
+  'send other body': 2,
+  burst: 3,
+  crash: 3,
+  freeze: 3,
+  thaw: 3,
+  restart: 1,
+  jump: 1,
+  deploy: 2,
+  settle: 2,
+  wait: 3,
+}
+
+function actsOf(chance: Chance): readonly Act[] {
+  // The keys of an object are what its type says.
+  const kinds = Object.keys(WEIGHTS) as ActKind[]
+  const chosen = kinds.filter((kind) => kind === 'send' || kind === 'wait' || chance.happens(0.6))
+  const bag = chosen.flatMap((kind) => Array<ActKind>(WEIGHTS[kind]).fill(kind))
+  const count = chance.pick(8, 15, 25, 40)
+  const pace = chance.pick(20, 200, 1000)
+  return Array.from({ length: count }, () => {
+    const kind = bag[Math.floor(chance.fraction() * bag.length)] ?? 'send'
+    const afterMs = kind === 'wait' ? chance.pick(1000, 5000, 30_000) : chance.fraction() * pace
+    return { kind, afterMs, pick: chance.fraction() }
+  })
+}

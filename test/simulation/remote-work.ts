@@ -1,0 +1,151 @@
+/**
+ * Phases, staged jobs and dead letters as a process has them.
+ *
+ * @module
+ */
+
+import type { Claim } from '../../src/engine/store.ts'
+import type { JobBatch, JobPatience, OpenPhase, Work } from '../../src/engine/work.ts'
+import {
+  ENQUEUER,
+  nextDueMs,
+  settleJobs,
+  stageJob,
+  type TakenJobs,
+  takeJobs,
+} from './database/jobs.ts'
+import {
+  bury,
+  buryUnknown,
+  findLetter,
+  historyOf,
+  listLetters,
+  settleLetter,
+  takeUntold,
+  told,
+} from './database/letters.ts'
+import {
+  beginCall,
+  beginPhase,
+  endPhase,
+  hasOpenCall,
+  stopPhase,
+  takeAbandoned,
+  takeUnfinished,
+} from './database/phases.ts'
+import type { Session } from './database/session.ts'
+import type { Tables } from './database/tables.ts'
+import { faultOf, rollback, type SimulatedTx, txOf } from './remote-store.ts'
+import type { Wire } from './wire.ts'
+
+/** The work of the database `tables`, over `wire`. */
+export function remoteWork(tables: Tables, wire: Wire): Work<SimulatedTx> {
+  const ask = <T>(label: string, apply: () => T) => wire.ask({ label, apply })
+  return {
+    phases: {
+      async begin(claim, opening) {
+        const session = await ask('begin phase', () => beginPhase(tables, claim, opening))
+        return session && openPhase(tables, wire, { claim, session })
+      },
+      beginCall: (claim, attempt) => ask('begin call', () => beginCall(tables, claim, attempt)),
+      hasOpenCall: (id, point) => ask('has open call', () => hasOpenCall(tables, id, point)),
+      stop: (claim, attempt, stop) =>
+        ask(`stop ${stop.ending}`, () => stopPhase(tables, { claim, attempt }, stop)),
+      takeUnfinished: (operation, request, patience) =>
+        ask('take unfinished', () => takeUnfinished(tables, { operation, request }, patience)),
+      classify: faultOf,
+    },
+    jobs: {
+      async take(request, patience) {
+        const taken = await ask('take jobs', () => takeJobs(tables, request))
+        return taken && jobBatch(tables, wire, { taken, patience })
+      },
+      nextDueMs: () => ask('next due', () => nextDueMs(tables)),
+      watch: (wake) =>
+        ask('watch', () => tables.watch(ENQUEUER, () => wire.notify('wake enqueuer', wake))),
+    },
+    letters: {
+      bury: (claim, burial) => ask('bury', () => bury(tables, claim, burial)),
+      buryUnknown: (burial) => ask('bury unknown', () => buryUnknown(tables, burial)),
+      takeAbandoned: (request) => ask('take abandoned', () => takeAbandoned(tables, request)),
+      takeUntold: (operations, leaseMs) =>
+        ask('take untold', () => takeUntold(tables, operations, leaseMs)),
+      told: (letter, error) => ask('told', () => told(tables, letter, error)),
+      find: (letter) => ask('find letter', () => findLetter(tables, letter)),
+      list: (query) => ask('list letters', () => listLetters(tables, query)),
+      resolve: (letter, settlement) =>
+        ask(`settle ${settlement.way}`, () => settleLetter(tables, letter, settlement)),
+    },
+    counts: { add: async () => true, read: async () => [], sweep: async () => 0 },
+    history: (id) => ask('history', () => historyOf(tables, id, Number.NEGATIVE_INFINITY)),
+    sweepHistory: (limit) => ask('sweep history', () => sweepHistory(tables, limit)),
+    beat: () => ask('beat', () => {}),
+    workers: async () => [],
+  }
+}
+
+function openPhase(
+  tables: Tables,
+  wire: Wire,
+  { claim, session }: { readonly claim: Claim; readonly session: Session },
+): OpenPhase<SimulatedTx> {
+  return {
+    tx: txOf(wire, session),
+    stage: (job) =>
+      wire.ask({
+        ...{ label: `stage ${job.name}`, session },
+        apply: () => stageJob(tables, session, { job, recordId: claim.id }),
+      }),
+    advance: (step, attempt) =>
+      wire.ask({
+        ...{ label: `advance to ${step.recoveryPoint}`, session },
+        apply: () => endPhase(tables, session, { claim, attempt, step: { advance: step } }),
+      }),
+    finish: (finish, attempt) =>
+      wire.ask({
+        ...{ label: 'finish phase', session },
+        apply: () => endPhase(tables, session, { claim, attempt, step: { finish } }),
+      }),
+    rollback: () => rollback(wire, session),
+  }
+}
+
+function jobBatch(
+  tables: Tables,
+  wire: Wire,
+  { taken, patience }: { readonly taken: TakenJobs; readonly patience: JobPatience },
+): JobBatch<SimulatedTx> {
+  const { session, jobs } = taken
+  const tx = txOf(wire, session)
+  return {
+    ...{ jobs, tx },
+    async within(work) {
+      const rows = session.rows
+      try {
+        return await work(tx)
+      } catch (error) {
+        await wire.ask({
+          ...{ label: 'rollback to savepoint', session },
+          apply: () => {
+            session.heard()
+            session.rows = rows
+          },
+        })
+        throw error
+      }
+    },
+    settle: (undelivered) =>
+      wire.ask({
+        ...{ label: 'settle jobs', session },
+        apply: () => settleJobs(tables, taken, { undelivered, patience }),
+      }),
+    rollback: () => rollback(wire, session),
+  }
+}
+
+function sweepHistory(tables: Tables, limit: number): number {
+  const left = tables.attempts.filter(({ recordId }) => !tables.records.has(recordId))
+  const swept = new Set(left.slice(0, limit))
+  tables.attempts = tables.attempts.filter((one) => !swept.has(one))
+  return swept.size
+}

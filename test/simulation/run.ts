@@ -1,0 +1,53 @@
+import { Violation } from './checks.ts'
+import type { FaultRates, WorldOptions } from './options.ts'
+import { optionsOf } from './options.ts'
+import { World, type WorldSettings } from './world.ts'
+
+/** Which part of a seed's world is played; the rest is left out. */
+export interface Part {
+  /** Acts, by their place from 0; all of them unless given. */
+  readonly keep?: readonly number[] | undefined
+  /** Faults that do not happen. */
+  readonly off?: readonly (keyof FaultRates)[] | undefined
+}
+
+/** How a world ended. */
+export interface Played {
+  readonly seed: number
+  /** What was violated; `undefined` when all went well. */
+  readonly violation: string | undefined
+  readonly steps: number
+  readonly seen: ReadonlyMap<string, number>
+  readonly options: WorldOptions
+  readonly lines: readonly string[]
+  /** Digest of the trace. */
+  readonly hash: string
+}
+
+/** Plays the world of a seed, or a part of it. */
+export async function playSeed(
+  seed: number,
+  settings: WorldSettings = {},
+  part: Part = {},
+): Promise<Played> {
+  const options = partOf(optionsOf(seed), part)
+  const world = new World(options, settings)
+  const violation = await world.play().then(
+    () => undefined,
+    (error: unknown) => {
+      if (error instanceof Violation) return error.message
+      throw new Error(`Seed ${seed} broke the simulation itself.`, { cause: error })
+    },
+  )
+  const { trace, scheduler, checks } = world
+  return {
+    ...{ seed, violation, options, steps: scheduler.steps, seen: checks.seen },
+    ...{ lines: trace.lines, hash: trace.hash },
+  }
+}
+
+function partOf(options: WorldOptions, { keep, off = [] }: Part): WorldOptions {
+  const silenced = Object.fromEntries(off.map((name) => [name, 0]))
+  const acts = keep === undefined ? options.acts : options.acts.filter((_, at) => keep.includes(at))
+  return { ...options, acts, rates: { ...options.rates, ...silenced } }
+}

@@ -1,0 +1,19 @@
+import type { Session } from './database/session.ts'
+
+/** One exchange with something outside the process. */
+export interface Exchange<T> {
+  /** What is asked, in a few words. */
+  readonly label: string
+  /** Carried out over there, at once and as a whole. */
+  readonly apply: () => T
+  /** The transaction that it belongs to: it ends with the connection. */
+  readonly session?: Session | undefined
+}
+
+/** The only way out of a process. */
+export interface Wire {
+  /** Asks and waits for the answer, which may come late, broken or never. */
+  ask<T>(exchange: Exchange<T>): Promise<T>
+  /** Hands a notification to the process. */
+  notify(label: string, wake: () => void): void
+}

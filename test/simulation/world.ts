@@ -1,0 +1,259 @@
+/**
+ * One world: processes of the app, a database, a provider, clients and an operator, everything by the
+ * chance of one seed. It plays what happens from outside, holds the checks against every step, then
+ * heals and demands that everything comes to its end.
+ *
+ * @module
+ */
+
+import { Chance } from '../engine/chance.ts'
+import { idOf } from './app.ts'
+import { Checks, type Sent, Violation } from './checks.ts'
+import { Clients } from './clients.ts'
+import { Tables } from './database/tables.ts'
+import type { Flaw } from './flaws.ts'
+import { Machine } from './machine.ts'
+import { Network } from './network.ts'
+import { Node } from './node.ts'
+import { Operator } from './operator.ts'
+import type { Act, WorldOptions } from './options.ts'
+import { Outside } from './provider.ts'
+import { drained, Scheduler } from './scheduler.ts'
+import { Trace } from './trace.ts'
+
+/** How a world is watched, and what is broken in it on purpose. */
+export interface WorldSettings {
+  /** Whether the trace is kept. */
+  readonly isTraced?: boolean
+  readonly flaws?: ReadonlySet<Flaw>
+}
+
+/** A world in which nothing may take more steps than this is one in which something spins. */
+const STEPS_MAX = 60_000
+/** Everything has come to its end within so much time after the faults stopped, in milliseconds. */
+const HEALED_MS = 600_000
+/** The clock of the database starts here: late enough for what lies in the past. */
+const EPOCH_MS = 1_000_000
+/** Two instants of the database differ, as in PostgreSQL. */
+const TICK_MS = 0.001
+
+/** One world. */
+export class World {
+  readonly options: WorldOptions
+  readonly scheduler: Scheduler
+  readonly trace: Trace
+  readonly tables: Tables
+  readonly outside: Outside
+  readonly checks: Checks
+  readonly network: Network
+  readonly nodes: Node<Machine>[] = []
+  readonly chance: Chance
+  readonly #clients: Clients
+  readonly #operator: Operator
+  #booted = 0
+  #ticks = 0
+  #version: 1 | 2 = 1
+
+  constructor(options: WorldOptions, { isTraced = false, flaws = new Set() }: WorldSettings = {}) {
+    const { seed, rates } = options
+    this.options = options
+    this.chance = new Chance(seed * 31 + 2)
+    this.scheduler = new Scheduler(new Chance(seed * 31 + 3))
+    this.trace = new Trace(isTraced, () => this.scheduler.now)
+    this.tables = new Tables({
+      now: () => EPOCH_MS + this.scheduler.now + TICK_MS * ++this.#ticks,
+      onChange: (change) => this.checks.changed(change),
+      flaws,
+    })
+    this.outside = new Outside(new Chance(seed * 31 + 4), options)
+    const isAtMostOnce = options.afterCrash === 'refuse'
+    this.checks = new Checks({ tables: this.tables, outside: this.outside, isAtMostOnce })
+    this.network = new Network({
+      ...{ scheduler: this.scheduler, trace: this.trace, tables: this.tables, rates },
+      chance: new Chance(seed * 31 + 5),
+    })
+    this.#clients = new Clients(this, new Chance(seed * 31 + 6))
+    this.#operator = new Operator(this, new Chance(seed * 31 + 7))
+    while (this.nodes.length < options.machines) this.nodes.push(this.#boot())
+  }
+
+  /** The time of the database. */
+  get databaseNow(): number {
+    return EPOCH_MS + this.scheduler.now
+  }
+
+  /** Plays it to the end. */
+  async play(): Promise<void> {
+    let at = 0
+    for (const act of this.options.acts) {
+      at += act.afterMs
+      this.scheduler.after(at, act.kind, () => this.#act(act))
+    }
+    await this.#until(() => this.scheduler.now >= at, at + HEALED_MS)
+    this.#heal()
+    const end = this.scheduler.now + HEALED_MS
+    await this.#until(() => this.#clients.waiting === 0, end)
+    if (this.#clients.waiting > 0) throw new Violation(`${this.#clients.waiting} clients wait on`)
+    await this.#settle(end)
+    await this.#close(end)
+  }
+
+  /** A request for one of the keys. */
+  request(pick: number, body: string): Sent {
+    const { modes, keys } = this.options
+    const all = modes.flatMap((mode) =>
+      Array.from({ length: keys }, (_, index) => ({ mode, key: `${mode}-${index + 1}` })),
+    )
+    const { mode, key } = all[Math.floor(pick * all.length)] ?? { mode: 'lease' as const, key: 'k' }
+    return { mode, key, body, id: idOf(mode, key), sentAt: this.databaseNow }
+  }
+
+  /** A machine that is up, by chance. */
+  pickNode(pick: number): Node<Machine> | undefined {
+    const up = this.nodes.filter(({ machine }) => machine.state === 'alive')
+    return up[Math.floor(pick * up.length)]
+  }
+
+  #act({ kind, pick }: Act): void {
+    const node = this.nodes[Math.floor(pick * this.nodes.length)]
+    if (node === undefined) return
+    const { machine } = node
+    switch (kind) {
+      case 'send':
+        return this.#clients.send(this.request(pick, 'a'))
+      case 'send other body':
+        return this.#clients.send(this.request(pick, 'b'))
+      case 'burst':
+        for (let copies = 0; copies < 3; copies++) this.#clients.send(this.request(pick, 'a'))
+        return
+      case 'crash':
+        return this.#replace(node, node.version)
+      case 'deploy':
+        this.#version = this.#version === 1 ? 2 : 1
+        return this.#replace(node, this.#version)
+      case 'freeze':
+        this.trace.add(machine.name, 'freezes')
+        return machine.freeze()
+      case 'thaw':
+        this.trace.add(machine.name, 'thaws')
+        return machine.thaw()
+      case 'restart':
+        return this.network.restart(Math.round(pick * 3000))
+      case 'jump':
+        this.trace.add(machine.name, 'its clock jumps')
+        return machine.jump(pick < 0.5 ? 2000 : 86_400_000)
+      case 'settle':
+        return this.#operator.act()
+      case 'wait':
+        return
+    }
+  }
+
+  #replace(node: Node<Machine>, version: 1 | 2): void {
+    this.trace.add(node.machine.name, `dies, and version ${version} is started`)
+    node.machine.die()
+    this.checks.note('crash')
+    this.nodes[this.nodes.indexOf(node)] = this.#boot(version)
+  }
+
+  #boot(version: 1 | 2 = this.#version): Node<Machine> {
+    const { clockRates, stopsWhenFrozen } = this.options
+    const number = ++this.#booted
+    const rate = clockRates[number % clockRates.length] ?? 1
+    const clock = { rate, stopsWhenFrozen, offsetMs: this.chance.fraction() * 1e9 }
+    const machine = new Machine(`n${number}`, this.scheduler, clock)
+    const { network, tables, outside, checks, options } = this
+    const node = new Node({
+      ...{ machine, tables, outside, version, checks, options },
+      wires: { database: network.toDatabase(machine), provider: network.toProvider(machine) },
+      chance: new Chance(options.seed * 31 + 100 + number),
+    })
+    node.workers.start()
+    return node
+  }
+
+  /** Everything goes well from here on. */
+  #heal(): void {
+    this.trace.add('world', 'heals')
+    this.network.isHealed = true
+    this.outside.isHealed = true
+    for (const { machine } of this.nodes) machine.thaw()
+    // Whoever is left runs the same version: a deploy ends.
+    for (const node of [...this.nodes]) {
+      if (node.version !== this.#version) this.#replace(node, this.#version)
+    }
+    this.#clients.retryForEver()
+  }
+
+  /** Every key is asked for until it has its answer; a person settles what only a person can. */
+  async #settle(end: number): Promise<void> {
+    const { modes, keys } = this.options
+    for (let index = 0; index < modes.length * keys; index++) {
+      const pick = (index + 0.5) / (modes.length * keys)
+      await this.#answer(pick, end)
+    }
+    const isIdle = () => this.#operator.open === 0 && this.checks.undelivered().length === 0
+    for (let tries = 0; !isIdle() && this.scheduler.now < end; tries++) {
+      this.#operator.act()
+      const until = this.scheduler.now + 500
+      await this.#until(() => this.scheduler.now >= until, until)
+    }
+    const [lost] = this.checks.undelivered()
+    if (lost !== undefined) throw new Violation(`${lost} was staged and is never delivered`)
+    if (this.#operator.open > 0) throw new Violation('a dead letter can not be settled')
+    const [left] = [...this.tables.records.values()].filter(({ response }) => response === null)
+    if (left !== undefined) throw new Violation(`the record of ${left.key} is never finished`)
+  }
+
+  async #answer(pick: number, end: number): Promise<void> {
+    const definite = (): boolean => {
+      const { id } = this.request(pick, 'a')
+      return this.tables.records.get(id)?.response != null
+    }
+    for (let tries = 0; !definite(); tries++) {
+      const { key } = this.request(pick, 'a')
+      if (this.scheduler.now >= end) throw new Violation(`${key} is never answered`)
+      this.#clients.send(this.request(pick, this.#bodyOf(pick)))
+      const until = this.scheduler.now + 2000
+      await this.#until(() => this.scheduler.now >= until, until)
+      if (tries % 3 === 2) this.#operator.act()
+    }
+  }
+
+  /** The body that the record stands for, so that the request is not another one. */
+  #bodyOf(pick: number): string {
+    const { id, key, mode } = this.request(pick, 'a')
+    const { fingerprint } = this.tables.records.get(id) ?? {}
+    if (mode === 'phases') return this.#clients.bodyOf(id, fingerprint) ?? 'a'
+    return fingerprint === `${key} b` ? 'b' : 'a'
+  }
+
+  /** Ends the processes, and looks whether anything is left. */
+  async #close(end: number): Promise<void> {
+    let closed = 0
+    for (const node of this.nodes) void node.close().then(() => closed++)
+    await this.#until(() => closed === this.nodes.length, end)
+    if (closed < this.nodes.length) throw new Violation('a process does not close')
+    const rest = this.scheduler.now + 120_000
+    await this.#until(() => this.scheduler.now >= rest, rest)
+    for (const session of [...this.tables.sessions]) session.endIfSilent()
+    if (this.tables.sessions.size > 0) throw new Violation('a transaction is left open')
+    const timers = this.nodes.reduce((sum, { machine }) => sum + machine.timers, 0)
+    if (timers > 0) throw new Violation(`${timers} timers are left`)
+  }
+
+  /** Goes on until something is so, or the time is up. */
+  async #until(isDone: () => boolean, end: number): Promise<void> {
+    await drained()
+    while (!isDone()) {
+      const next = this.scheduler.nextAt
+      if (next === undefined || next > end) {
+        this.scheduler.now = Math.max(this.scheduler.now, end)
+        return
+      }
+      if (this.scheduler.steps > STEPS_MAX) throw new Violation(`more than ${STEPS_MAX} steps`)
+      await this.scheduler.step()
+      this.checks.hold()
+    }
+  }
+}
