@@ -106,8 +106,9 @@ async function write(context: Context, writes: readonly PlannedFile[]): Promise<
   for (const file of writes) writeFile(context.io.cwd, file)
 }
 
-/** How much of a file is shown. */
-const LINES_MAX = 30
+/** Files with more changes than this are not for reading here. */
+const LINES_MAX = 40
+const LINES_OF_LONG = 5
 
 function planText(
   out: Output,
@@ -133,8 +134,9 @@ function changes(out: Output, { old, content }: PlannedFile): readonly string[] 
     ...removed.map((line) => out.paint('red', `    - ${line}`)),
     ...added.map((line) => out.paint('green', `    + ${line}`)),
   ]
-  const more = lines.length - LINES_MAX
-  return more > 0 ? [...lines.slice(0, LINES_MAX), `    … ${plural(more, 'line')} more`] : lines
+  if (lines.length <= LINES_MAX) return lines
+  const more = plural(lines.length - LINES_OF_LONG, 'line')
+  return [...lines.slice(0, LINES_OF_LONG), `    … ${more} more`]
 }
 
 function nextSteps(kind: ProjectKind, cwd: string): readonly string[] {
