@@ -80,8 +80,9 @@ export const init: Command = {
 function chosen(kind: ProjectKind, { flags }: Context): ProjectKind {
   // The values of the flags are the names.
   const framework = (flags.text('framework') ?? kind.framework) as ProjectKind['framework']
-  const migrationTool = (flags.text('migrations') ??
-    kind.migrationTool) as ProjectKind['migrationTool']
+  const tool = flags.text('migrations') ?? kind.migrationTool
+  // The same.
+  const migrationTool = tool as ProjectKind['migrationTool']
   return { ...kind, framework, migrationTool }
 }
 
