@@ -28,7 +28,7 @@ const SQL =
 
 /** Where SQL may stand. */
 const SQL_FILES =
-  /^(stores\/[^/]+\/((work|admin)\/)?(queries|transactions?|migrate|migrations)(\.ts|\/.+\.ts)|sinks\/queries\.ts)$/
+  /^(stores\/[^/]+\/((work|admin)\/)?(queries|transactions?|migrate|migrations)(\.ts|\/.+\.ts)|(sinks|cli)\/queries\.ts)$/
 
 /** Time and chance come through the ports. */
 export function* ports({ path, tree }: Source): Iterable<Breach> {

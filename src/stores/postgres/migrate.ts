@@ -7,29 +7,70 @@
 
 import { SCHEMA_MISSING } from '../../core/error-table.ts'
 import { RepriseError } from '../../core/errors.ts'
-import { type AppliedMigration, type MigrationPlan, planMigrations } from '../migration.ts'
+import {
+  type AppliedMigration,
+  type Migration,
+  type MigrationPlan,
+  planMigrations,
+} from '../migration.ts'
 import type { Call, Client, Rows, Session, Value } from './client.ts'
 import { attempt } from './faults.ts'
 import { lockNumber } from './lock.ts'
 import { migrations } from './migrations/index.ts'
+import { bookkeeping, noteStep } from './migrations/script.ts'
 import { quoted } from './queries.ts'
+
+const LOCK = 'select pg_advisory_xact_lock($1)'
+
+/** For this transaction only; what is not given stays as it is. */
+const LIMITS = `
+  select set_config('lock_timeout', coalesce($1, current_setting('lock_timeout')), true),
+         set_config('statement_timeout', coalesce($2, current_setting('statement_timeout')), true)`
+
+function duration(ms: number | undefined): string | null {
+  return ms === undefined ? null : `${Math.ceil(ms)}ms`
+}
 
 /** How to execute one statement: on its own, or in the transaction that migrates. */
 type Query = (call: Call) => Promise<Rows>
 
+/** Who watches a migration, and how long it may take. */
+export interface MigrateOptions {
+  /**
+   * How long to wait for locks, that of another migration included, in milliseconds.
+   *
+   * @default as the database says
+   */
+  readonly lockTimeoutMs?: number | undefined
+  /**
+   * How long one statement may take, in milliseconds.
+   *
+   * @default as the database says
+   */
+  readonly statementTimeoutMs?: number | undefined
+  /** Called before each step; what it gives is called when the step is taken. */
+  readonly onStep?: (step: Migration) => () => void
+}
+
 /**
- * Takes the steps that the schema lacks.
+ * Takes the steps that the schema lacks, all of them in one transaction.
  *
  * @throws RepriseError `reprise-schema-newer` when the schema can not be used by this version.
  */
-export async function migrate(client: Client<unknown>, schema: string): Promise<void> {
+export async function migrate(
+  client: Client<unknown>,
+  schema: string,
+  options: MigrateOptions = {},
+): Promise<void> {
   const { pending } = await planFor(schema, (call) => client.query(call))
   if (pending.length === 0) return
+  const { lockTimeoutMs, statementTimeoutMs } = options
   await attempt('migrate', async () => {
-    const first = call('select pg_advisory_xact_lock($1)', [lockNumber('migrate', schema)])
+    const first = call(LIMITS, [duration(lockTimeoutMs), duration(statementTimeoutMs)])
     const session = await client.begin({ first, isolation: 'read committed' })
     try {
-      await takeSteps(session, schema)
+      await session.query(call(LOCK, [lockNumber('migrate', schema)]))
+      await takeSteps(session, schema, options)
       await session.commit(call('select true'))
     } catch (error) {
       await session.rollback()
@@ -51,25 +92,33 @@ export async function checkSchema(client: Client<unknown>, schema: string): Prom
   throw new RepriseError(SCHEMA_MISSING, detail)
 }
 
-async function takeSteps(session: Session<unknown>, schema: string): Promise<void> {
+async function takeSteps(
+  session: Session<unknown>,
+  schema: string,
+  { onStep }: MigrateOptions,
+): Promise<void> {
   const at = quoted(schema)
   const query: Query = (call) => session.query(call)
+  const { makeSchema, makeTable } = bookkeeping(schema)
   // Asked first, because `if not exists` needs the right to make schemas, and gives notice.
-  if (!(await exists(query, 'to_regnamespace', at))) await session.script(`create schema ${at}`)
-  if (!(await exists(query, 'to_regclass', `${at}.migrations`))) {
-    await session.script(`create table ${at}.migrations (
-      number     integer     primary key,
-      breaking   boolean     not null,
-      applied_at timestamptz not null default clock_timestamp()
-    )`)
-  }
+  if (!(await exists(query, 'to_regnamespace', at))) await session.script(makeSchema)
+  if (!(await exists(query, 'to_regclass', `${at}.migrations`))) await session.script(makeTable)
 
   const { pending } = await planFor(schema, query)
-  for (const { number, breaking, sql } of pending) {
-    const insert = `insert into ${at}.migrations (number, breaking) values ($1, $2)`
-    await session.query(call(insert, [number, breaking]))
-    await session.script(sql)
+  for (const step of pending) {
+    const taken = onStep?.(step)
+    await session.script(noteStep(schema, step))
+    await session.script(step.sql)
+    taken?.()
   }
+}
+
+/** The steps that the database says were taken; none where there is no schema. */
+export function appliedMigrations(
+  client: Client<unknown>,
+  schema: string,
+): Promise<readonly AppliedMigration[]> {
+  return attempt('read its schema', () => readApplied(schema, (call) => client.query(call)))
 }
 
 async function planFor(schema: string, query: Query): Promise<MigrationPlan> {

@@ -1,0 +1,14 @@
+#!/usr/bin/env node
+/**
+ * The program `reprise`.
+ *
+ * @module
+ */
+
+import { run } from './run.ts'
+import { flushed, systemIo } from './system-io.ts'
+
+const exit = await run(process.argv.slice(2), systemIo())
+await flushed()
+// Connections that a configuration opened would keep the process.
+process.exit(exit)
