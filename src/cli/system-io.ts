@@ -21,7 +21,7 @@ export function systemIo(): Io {
     })
   }
   return {
-    ...{ stdout: outOf(process.stdout), stderr: outOf(process.stderr) },
+    ...{ stdout: outOf(process.stdout, 1), stderr: outOf(process.stderr, 2) },
     ...{ stdin: inOf(process.stdin), env: process.env, cwd: process.cwd() },
     ...{ clock: systemClock, random: systemRandom, interrupted: abort.signal },
     program: process.argv[1] ?? '',
@@ -39,7 +39,7 @@ export async function flushed(): Promise<void> {
   await Promise.all([drained(process.stdout), drained(process.stderr)])
 }
 
-function outOf(stream: NodeJS.WriteStream): TextOut {
+function outOf(stream: NodeJS.WriteStream, descriptor: number): TextOut {
   // Whoever reads a list may have seen enough of it: `reprise keys list | head`.
   stream.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code === 'EPIPE') process.exit(0)
@@ -47,7 +47,7 @@ function outOf(stream: NodeJS.WriteStream): TextOut {
   })
   return {
     write: (words) => void stream.write(words),
-    isTTY: isatty(stream.fd),
+    isTTY: isatty(descriptor),
     get columns() {
       return stream.columns ?? 80
     },
@@ -56,7 +56,7 @@ function outOf(stream: NodeJS.WriteStream): TextOut {
 
 function inOf(stream: ReadStream): TextIn {
   return {
-    isTTY: isatty(stream.fd),
+    isTTY: isatty(0),
     all: () => text(stream),
     ask(question) {
       // Questions are for people: they go where the notes go, and not into what is piped on.

@@ -149,13 +149,10 @@ function toCommonJs(text: string): string {
   const body = text
     .replaceAll(/^import (\w+) from ('[^']+')$/gm, 'const $1 = require($2)')
     .replaceAll(/^import (\{[^}]+\}) from ('[^']+')$/gm, 'const $1 = require($2)')
-    .replaceAll(
-      /^export (\{([^}]+)\}) from ('[^']+')$/gm,
-      (_, braces: string, list: string, from: string) => {
-        names.push(...list.split(',').map((name) => name.trim()))
-        return `const ${braces} = require(${from})`
-      },
-    )
+    .replaceAll(/^export \{([^}]+)\} from ('[^']+')$/gm, (_, list: string, from: string) => {
+      names.push(...list.split(',').map((name) => name.trim()))
+      return `const {${list}} = require(${from})`
+    })
     .replaceAll(/^export const (\w+)/gm, (_, name: string) => {
       names.push(name)
       return `const ${name}`
