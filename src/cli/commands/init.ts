@@ -78,12 +78,9 @@ export const init: Command = {
 }
 
 function chosen(kind: ProjectKind, { flags }: Context): ProjectKind {
-  // The values of the flags are the names.
-  const framework = (flags.text('framework') ?? kind.framework) as ProjectKind['framework']
-  const tool = flags.text('migrations') ?? kind.migrationTool
-  // The same.
-  const migrationTool = tool as ProjectKind['migrationTool']
-  return { ...kind, framework, migrationTool }
+  const framework = FRAMEWORKS.find((one) => one === flags.text('framework')) ?? kind.framework
+  const tool = MIGRATION_TOOLS.find((one) => one === flags.text('migrations'))
+  return { ...kind, framework, migrationTool: tool ?? kind.migrationTool }
 }
 
 function kindText({
