@@ -178,8 +178,6 @@ const TEXTS: Texts<Verb> = {
   sweep_notes: (schema) => `
     with moment as materialized
          (select clock_timestamp() - $2::double precision * ${MS} as past),
-         silent as
-         (delete from ${schema}.workers w using moment where w.ran_at < moment.past),
          notes as
          (delete from ${schema}.duplicates
            where number in (select d.number
