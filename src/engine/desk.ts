@@ -280,6 +280,6 @@ export interface Desk {
   beat?(beat: Beat): Promise<void>
 
   addNotes(batch: NoteBatch): Promise<void>
-  /** Removes up to `limit` notes, counts and workers that are older, or of records that are gone. */
+  /** Removes up to `limit` notes and counts that are older, or of records that are gone. */
   sweepNotes(limit: number, retentionMs: number): Promise<number>
 }

@@ -71,21 +71,21 @@ describe('the completer', () => {
   })
 
   it('waits twice as long after each try, up to a bound, then puts it before a person', async () => {
-    const patience = { graceMs: 0, retryMs: 1000, retryMsMax: 8000, triesMax: 4 }
+    const patience = { graceMs: 0, retryMs: 60_000, retryMsMax: 480_000, triesMax: 4 }
     const { op, completeOnce, state } = making(patience)
     await op.run(request('k'))
-    for (const pauseMs of [1000, 2000, 4000, 8000]) {
-      await world.age(pauseMs - 500)
+    for (const pauseMs of [60_000, 120_000, 240_000, 480_000]) {
+      await world.age(pauseMs - 30_000)
       expect(await completeOnce(), `before ${pauseMs}`).toBe(0)
-      await world.age(600)
+      await world.age(31_000)
       expect(await completeOnce(), `after ${pauseMs}`).toBe(1)
     }
     expect(state.runs).toBe(5)
     expect(await world.letters()).toEqual([])
 
-    await world.age(7500)
+    await world.age(450_000)
     expect(await completeOnce()).toBe(0)
-    await world.age(600)
+    await world.age(31_000)
     expect(await completeOnce()).toBe(1)
     expect(state.runs).toBe(5)
     expect(await world.letters()).toMatchObject([
