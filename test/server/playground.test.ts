@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
+import axe from 'axe-core'
 import { type Browser, chromium, type Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { CRASH_POINTS } from '../../examples/server/faults.ts'
@@ -99,6 +100,23 @@ describe.skipIf(CHROMIUM === undefined && notRun(suite))('the playground', () =>
     await press(page, 'Pay $20')
     expect([...asked].filter((origin) => origin !== 'null')).toEqual([new URL(server.url).origin])
     expect(errors).toEqual([])
+  })
+
+  it('has nothing against it for those who do not see or click', async () => {
+    const page = await open()
+    await press(page, 'Pay $20')
+    await page.evaluate(axe.source)
+    for (const colorScheme of ['light', 'dark'] as const) {
+      await page.emulateMedia({ colorScheme })
+      const found = await page.evaluate(async () => {
+        const tags = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa']
+        const { violations } = await Reflect.get(globalThis, 'axe').run(document, { runOnly: tags })
+        return violations.flatMap((one: { id: string; nodes: { html: string }[] }) =>
+          one.nodes.map(({ html }) => `${one.id}: ${html.slice(0, 160)}`),
+        )
+      })
+      expect(found, colorScheme).toEqual([])
+    }
   })
 
   it('pays, and a retry gets the same answer', async () => {

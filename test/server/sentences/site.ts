@@ -19,6 +19,17 @@ export function describeSite(server: Server): void {
       for (const link of ['/docs', '/metrics', '/openapi.json']) expect(text).toContain(link)
     })
 
+    test('/dashboard is the operator’s dashboard', async () => {
+      const { status, headers, text } = await call(server, 'GET /dashboard/')
+      expect([status, headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8'])
+      expect(text).toContain('<title>')
+      const auth = 'Bearer sk_test_dashboard'
+      const key = fresh()
+      await call(server, 'POST /tasks', { auth, key, body: { task_name: 'Seen' } })
+      const found = await call(server, `GET /dashboard/api/requests?key=${key}`)
+      expect([found.status, found.text]).toEqual([200, expect.stringContaining(key)])
+    })
+
     test('/metrics is Prometheus, /health/live and /health/ready answer', async () => {
       await call(server, 'POST /tasks', {
         ...{ auth: 'Bearer sk_test_metrics', key: fresh(), body: { task_name: 'Count' } },
