@@ -5,6 +5,7 @@ import { idempotent } from '../../src/adapters/node.ts'
 import { createReprise } from '../../src/engine/reprise.ts'
 import { memoryStore } from '../../src/stores/memory/index.ts'
 import { type Listening, listen } from '../adapters/listen.ts'
+import { warningsDuring } from '../adapters/node-world.ts'
 import { Chance } from '../engine/chance.ts'
 import { headerCorpus } from './headers.ts'
 import { mutated } from './mutate.ts'
@@ -147,6 +148,17 @@ describe('bytes over a socket', () => {
     expect(ran.filter((run) => run.includes('/hidden'))).toEqual([])
     // What is ambiguous is refused; what was read runs once at most.
     expect(ran.length).toBeLessThanOrEqual(1)
+  })
+
+  it('a body whose framing breaks is refused, and is no failure of the server', async () => {
+    ran = []
+    const warnings = await warningsDuring(async () => {
+      const lines = ['Idempotency-Key: b1', 'Transfer-Encoding: chunked']
+      for (const body of [`z${CRLF}`, `5${CRLF}ab`, `2${CRLF}abc${CRLF}`]) {
+        expect(statuses(await exchange(post(lines, body)))).not.toContain(500)
+      }
+    })
+    expect([warnings, ran]).toEqual([[], []])
   })
 
   it('a key that is sent twice is refused, in one line and in two, equal or not', async () => {
