@@ -115,7 +115,11 @@ export function exactJson(value: unknown, indent?: number): string {
     indent,
   )
   if (digits.length === 0) return text
-  return text.replace(/"\\u0000(\d+)"/g, (_, index: string) => digits[Number(index)] ?? '0')
+  // Neither the name of a member nor what follows a quote within a text: those are somebody's words.
+  return text.replace(
+    /(?<!\\)"\\u0000(\d+)"(?!:)/g,
+    (_, index: string) => digits[Number(index)] ?? '0',
+  )
 }
 
 /** The digits of a number that a double would not hold. */
