@@ -72,6 +72,10 @@ export function refusalOf(error: unknown): Refusal {
   if (isRepriseError(error) && error.status === 400) {
     return { status: 400, code: 'invalid', message: `${maskUrls(error.detail ?? message)}.` }
   }
+  // The store answered; what it keeps of this one request is damaged, or its key is missing.
+  if (isRepriseError(error) && error.code === 'reprise-seal-broken') {
+    return { status: 409, code: 'unreadable', message: maskUrls(error.message) }
+  }
   const code = error instanceof Error && 'code' in error ? String(error.code) : ''
   if (TIMEOUTS.test(`${code} ${message}`)) {
     return { status: 504, code: 'timed_out', message: `The store took too long: ${message}` }
