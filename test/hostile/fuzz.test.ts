@@ -1,10 +1,12 @@
 import { describe, expect, it } from 'vitest'
 import { fuzzBodies } from './bodies.ts'
+import { flood } from './flood.ts'
 import { fuzzHeaders } from './headers.ts'
 
 /** `npm run fuzz` takes larger numbers. */
 const HEADERS = 4000
 const BODIES = 600
+const KEYS = 5000
 
 describe('hostile requests', () => {
   it('any header value is refused with 400, or is a key with one answer of its own', async () => {
@@ -18,5 +20,9 @@ describe('hostile requests', () => {
     expect([sent, executed + refused]).toEqual([BODIES, BODIES])
     for (const seen of [refused, equal]) expect(seen).toBeGreaterThan(0)
     expect(mismatched).toBeGreaterThan(BODIES / 4)
+  })
+
+  it('very many keys of one caller each run once, and nobody else notices', async () => {
+    expect(await flood(KEYS)).toEqual({ keys: KEYS })
   })
 })

@@ -113,7 +113,9 @@ class Round {
 function keyOf(value: string): string {
   const text = value.replace(/^[ \t\r\n]+|[ \t\r\n]+$/g, '')
   if (!text.startsWith('"')) return text
-  const [key] = parseItem(text)
+  // That parser knows no parameters after a date.
+  const isDated = text.includes('=@')
+  const [key] = parseItem(isDated ? (/^"(?:[^"\\]|\\.)*"/.exec(text)?.[0] ?? text) : text)
   check(typeof key === 'string', 'it is no string, and was taken for one')
   return String(key)
 }
