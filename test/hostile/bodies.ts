@@ -140,20 +140,7 @@ function generate(chance: Chance): Given {
 function value(chance: Chance, depth: number): unknown {
   const isLeaf = depth > 4 || chance.happens(0.4)
   if (isLeaf) {
-    const odd = [
-      0,
-      -0,
-      1e21,
-      5e-324,
-      9007199254740993,
-      0.1,
-      true,
-      null,
-      '',
-      '\u2028',
-      '\ud800',
-      'x',
-    ]
+    const odd = [0, -0, 1e21, 5e-324, 2 ** 53, 0.1, true, null, '', '\u2028', '\ud800', 'x']
     return chance.happens(0.3) ? mutated(chance, ['a', '1', 'é']) : among(chance, odd)
   }
   const length = below(chance, 5)

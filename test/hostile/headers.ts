@@ -116,8 +116,8 @@ function keyOf(value: string): string {
   // That parser knows no parameters after a date.
   const isDated = text.includes('=@')
   const [key] = parseItem(isDated ? (/^"(?:[^"\\]|\\.)*"/.exec(text)?.[0] ?? text) : text)
-  check(typeof key === 'string', 'it is no string, and was taken for one')
-  return String(key)
+  if (typeof key === 'string') return key
+  throw new Error('it is no string, and was taken for one')
 }
 
 /** @throws Error with the sentence, where it does not hold */
