@@ -4,7 +4,7 @@
  */
 
 import { Chance } from '../engine/chance.ts'
-import { check } from './headers.ts'
+import { check, TURN } from './headers.ts'
 import { among, below, mutated } from './mutate.ts'
 import { type Service, startService } from './service.ts'
 
@@ -75,6 +75,7 @@ export async function fuzzBodies(seed: number, count: number): Promise<BodyRepor
   let service = startService()
   for (let number = 1; number <= count; number++) {
     if (number % ROUND === 0) service = startService()
+    if (number % TURN === 0) await new Promise((resolve) => void setImmediate(resolve))
     const given = generate(chance)
     try {
       for (const seen of await play(service, chance, { ...given, key: `key-${number}` })) {
