@@ -21,11 +21,28 @@ async function main(): Promise<void> {
     },
   })
   const seed = wholeNumber('--seed', values.seed)
-  const headers = await fuzzHeaders(seed, wholeNumber('--headers', values.headers))
-  console.log(`headers ${JSON.stringify(headers)}`)
-  const bodies = await fuzzBodies(seed, wholeNumber('--bodies', values.bodies))
-  console.log(`bodies ${JSON.stringify(bodies)}`)
+  await inPieces(seed, wholeNumber('--headers', values.headers), fuzzHeaders)
+  await inPieces(seed, wholeNumber('--bodies', values.bodies), fuzzBodies)
   console.log(`keys ${JSON.stringify(await flood(wholeNumber('--keys', values.keys)))}`)
+}
+
+/** Values of one seed; the next ones are of the next seed. */
+const PIECE = 10_000
+
+/** Says after each piece what there was so far. */
+async function inPieces(
+  seed: number,
+  count: number,
+  fuzz: (seed: number, count: number) => Promise<object>,
+): Promise<void> {
+  const sum = new Map<string, number>()
+  for (let done = 0; done < count; done += PIECE) {
+    const report = await fuzz(seed + done / PIECE, Math.min(PIECE, count - done))
+    for (const [name, seen] of Object.entries(report)) {
+      sum.set(name, (sum.get(name) ?? 0) + Number(seen))
+    }
+    console.log(`${fuzz.name} ${JSON.stringify(Object.fromEntries(sum))}`)
+  }
 }
 
 function wholeNumber(name: string, text: string): number {

@@ -1,6 +1,6 @@
 /**
  * `npm run reality -- [--mode transaction,phases,redis] [--kills 500] [--zombies 50] [--restarts 20]
- * [--cuts 50]`: that many faults in each mode, and a row of a table for each.
+ * [--cuts 50] [--minutes 10]`: that many faults in each mode, and a row of a table for each.
  *
  * @module
  */
@@ -23,6 +23,7 @@ async function main(): Promise<void> {
       zombies: { type: 'string', default: '3' },
       restarts: { type: 'string', default: '2' },
       cuts: { type: 'string', default: '5' },
+      minutes: { type: 'string', default: '600' },
     },
   })
   const faults = {
@@ -31,10 +32,11 @@ async function main(): Promise<void> {
     restarts: wholeNumber('--restarts', values.restarts),
     cuts: wholeNumber('--cuts', values.cuts),
   }
+  const minutes = wholeNumber('--minutes', values.minutes)
   const modes = values.mode.split(',').map(modeOf)
   console.log(`| ${COLUMNS.join(' | ')} |\n|${'---|'.repeat(COLUMNS.length)}`)
   for (const mode of modes) {
-    const report = await runReality(mode, faults)
+    const report = await runReality(mode, faults, minutes)
     console.log(`| ${COLUMNS.map((column) => report[column]).join(' | ')} |`)
     const { duplicates, lost, stuck, changed } = report
     if (duplicates + lost + stuck + changed > 0) process.exitCode = 1

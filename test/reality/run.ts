@@ -41,8 +41,12 @@ const SLOTS = 3
 /** Answers between two faults. */
 const PROGRESS = 4
 
-/** Starts servers and nodes, does harm under load, and counts. */
-export async function runReality(mode: Mode, faults: Faults): Promise<Report> {
+/**
+ * Starts servers and nodes, does harm under load, and counts.
+ *
+ * @param minutes - no new fault after this time; the report says how many there were
+ */
+export async function runReality(mode: Mode, wanted: Faults, minutes: number): Promise<Report> {
   const began = performance.now()
   const postgres = await startOwnPostgres()
   const redis = mode === 'redis' ? await startOwnRedis() : undefined
@@ -60,8 +64,8 @@ export async function runReality(mode: Mode, faults: Faults): Promise<Report> {
     await Promise.all(slots.map((slot) => slot.boot()))
     const load = new Load(slots, mode === 'redis')
     load.begin()
-    await reign(faults, load, {
-      slots,
+    const faults = await reign(wanted, load, {
+      ...{ slots, until: began + minutes * 60_000 },
       restart: () => (redis ?? postgres).restart(),
       cut: () => {
         for (const wire of wires) wire.cut()
@@ -80,13 +84,17 @@ export async function runReality(mode: Mode, faults: Faults): Promise<Report> {
 }
 
 interface Victims {
+  /** No new harm after this, by the process's clock. */
+  readonly until: number
   readonly slots: readonly Slot[]
   restart(): Promise<void>
   cut(): void
 }
 
-/** Does all the harm, in random order, never without answers in between. */
-async function reign(faults: Faults, load: Load, { slots, restart, cut }: Victims): Promise<void> {
+/** Does all the harm, in random order, never without answers in between; gives what was done. */
+async function reign(faults: Faults, load: Load, victims: Victims): Promise<Faults> {
+  const { slots, until, restart, cut } = victims
+  const done = { kills: 0, zombies: 0, restarts: 0, cuts: 0 }
   const busy = new Map<Slot, Promise<void>>()
   const harms: Readonly<Record<keyof Faults, (slot: Slot) => Promise<void>>> = {
     kills: (slot) => slot.replace(),
@@ -97,14 +105,16 @@ async function reign(faults: Faults, load: Load, { slots, restart, cut }: Victim
   for (const fault of shuffled(faults)) {
     await load.progress(PROGRESS)
     const slot = slots[Math.floor(Math.random() * slots.length)]
-    if (slot === undefined) continue
+    if (slot === undefined || performance.now() > until) break
     await busy.get(slot)
+    done[fault]++
     const harm = harms[fault](slot)
     busy.set(slot, harm)
     // Nodes are harmed side by side; the store one time after the other.
     if (fault === 'restarts') await harm
   }
   await Promise.all(busy.values())
+  return done
 }
 
 function shuffled({ kills, zombies, restarts, cuts }: Faults): readonly (keyof Faults)[] {
