@@ -44,6 +44,7 @@ export class Load {
   async countChanged(): Promise<number> {
     let changed = 0
     for (const [key, first] of this.answers) {
+      this.#until = performance.now() + INSIST_MS
       const answer = await this.#ask(key)
       const isSame = answer?.status === first.status && answer?.body === first.body
       // What nobody knew may have been finished by the one who was thought dead.
