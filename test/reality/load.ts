@@ -40,17 +40,23 @@ export class Load {
     await Promise.all(this.#lanes)
   }
 
-  /** Asks once more for each key; how many get another answer than the first. */
-  async countChanged(): Promise<number> {
-    let changed = 0
+  /**
+   * Asks once more for each key; how many get another answer than the first, and how many of the
+   * first answers were marked as not kept, which may end as unknown.
+   */
+  async countChanged(): Promise<{ readonly changed: number; readonly marked: number }> {
+    let [changed, marked] = [0, 0]
     for (const [key, first] of this.answers) {
       this.#until = performance.now() + INSIST_MS
       const answer = await this.#ask(key)
       const isSame = answer?.status === first.status && answer?.body === first.body
+      const isMarked = first.fate !== undefined && first.fate !== 'stored'
+      if (isMarked) marked++
       // What nobody knew may have been finished by the one who was thought dead.
-      if (!isSame && first.outcome !== 'unknown') changed++
+      const mayDiffer = first.outcome === 'unknown' || (isMarked && answer?.outcome === 'unknown')
+      if (!isSame && !mayDiffer) changed++
     }
-    return changed
+    return { changed, marked }
   }
 
   async #lane(): Promise<void> {

@@ -11,7 +11,7 @@ import { type Report, runReality } from './run.ts'
 
 const MODES: readonly Mode[] = ['transaction', 'phases', 'redis']
 const COLUMNS: readonly (keyof Report)[] = [
-  ...(['mode', 'requests', 'kills', 'zombies', 'restarts', 'cuts', 'unknown'] as const),
+  ...(['mode', 'requests', 'kills', 'zombies', 'restarts', 'cuts', 'unknown', 'marked'] as const),
   ...(['duplicates', 'lost', 'stuck', 'changed', 'seconds'] as const),
 ]
 

@@ -45,6 +45,8 @@ export interface NodeMessage {
   readonly outcome?: string
   readonly status?: number | null
   readonly body?: string
+  /** Whether the answer is kept, where one was made. */
+  readonly fate?: string
 }
 
 type Run = (key: string) => Promise<RunResult>
@@ -151,7 +153,8 @@ process.on('message', async (text) => {
     const result = await run(key)
     const response = 'response' in result ? result.response : undefined
     const body = new TextDecoder().decode(response?.body)
-    tell({ id, outcome: result.outcome, status: response?.status ?? null, body })
+    const fate = 'fate' in result ? String(result.fate) : 'stored'
+    tell({ id, outcome: result.outcome, status: response?.status ?? null, body, fate })
   } catch (error) {
     tell({ id, outcome: 'threw', status: null, body: String(error) })
   }

@@ -25,6 +25,8 @@ export interface Report extends Faults {
   readonly requests: number
   /** Requests whose outcome nobody knows; only under a lease. */
   readonly unknown: number
+  /** Answers that said that they could not be kept; only under a lease. */
+  readonly marked: number
   /** Requests that took effect twice. */
   readonly duplicates: number
   /** Requests that were answered and took no effect, or not the one that was answered. */
@@ -125,14 +127,14 @@ function shuffled({ kills, zombies, restarts, cuts }: Faults): readonly (keyof F
   return all.sort(([a], [b]) => a - b).map(([, fault]) => fault)
 }
 
-type Counted = Pick<Report, 'unknown' | 'duplicates' | 'lost' | 'stuck' | 'changed'>
+type Counted = Pick<Report, 'unknown' | 'marked' | 'duplicates' | 'lost' | 'stuck' | 'changed'>
 
 async function count(
   mode: Mode,
   load: Load,
   { url, provider }: { readonly url: string; readonly provider: Provider },
 ): Promise<Counted> {
-  const changed = await load.countChanged()
+  const { changed, marked } = await load.countChanged()
   const { rows: effects } = await query(url, 'select key, token from effects')
   const tokens = new Map<string, string[]>()
   for (const { key, token } of effects) tokens.set(key, [...(tokens.get(key) ?? []), token])
@@ -153,7 +155,7 @@ async function count(
   }
   const unanswered = load.keys.length - load.answers.size
   const stuck = unanswered + (mode === 'redis' ? 0 : await unfinished(url))
-  return { unknown, duplicates, lost, stuck, changed }
+  return { unknown, marked, duplicates, lost, stuck, changed }
 }
 
 function tally(keys: readonly string[]): ReadonlyMap<string, number> {
