@@ -161,13 +161,16 @@ function readAndPutBack(
   return new Promise((resolve, reject) => {
     const chunks: (Uint8Array | string)[] = []
     const stop = () => {
-      request.off('readable', look).off('error', fail).off('close', cut)
+      request.off('readable', look).off('error', cut).off('close', cut)
     }
     const fail = (error: Error) => {
       stop()
       reject(error)
     }
-    const cut = () => fail(new RepriseError(BODY_INVALID, 'The body was cut off'))
+    // Also where its framing is broken: that is the client's doing, and no failure of the server.
+    const cut = (cause?: unknown) => {
+      fail(new RepriseError(BODY_INVALID, 'The body was cut off', { cause }))
+    }
     const read = () => {
       // Reading an empty stream whose end has come would end it for everybody.
       while (request.readableLength > 0) {
@@ -189,7 +192,7 @@ function readAndPutBack(
         fail(error instanceof Error ? error : new Error(String(error)))
       }
     }
-    request.on('readable', look).on('error', fail).on('close', cut)
+    request.on('readable', look).on('error', cut).on('close', cut)
     // What was left in a destroyed stream can not be read: it must not be taken for empty.
     if (request.destroyed && !request.readableEnded) cut()
     else look()

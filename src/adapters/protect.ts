@@ -15,10 +15,11 @@ import {
   REPLAY_FORBIDDEN,
   RESULT_GONE,
   RETRY_LATER,
+  SEAL_BROKEN,
   STORE_UNAVAILABLE,
   TOO_EARLY,
 } from '../core/error-table.ts'
-import { isClientErrorCode, isRepriseError } from '../core/errors.ts'
+import { isClientErrorCode, isRepriseError, type RepriseError } from '../core/errors.ts'
 import { fingerprintRequest, refuseOver } from '../core/fingerprint.ts'
 import type { KeyResult } from '../core/key.ts'
 import { invalid } from '../core/options.ts'
@@ -118,6 +119,9 @@ export class Guard<Req, Tx> {
       return await this.#answer(request, { run, result, hasBegun: watched.hasBegun })
     } catch (error) {
       const isOurs = isRepriseError(error) && error !== watched.thrown
+      if (isOurs && key !== undefined && this.#isUnreadable(error, watched.hasBegun)) {
+        return this.#refused({ ...RESULT_GONE, key })
+      }
       if (!isOurs || !isClientErrorCode(error.code)) throw error
       const isDown = error.code === STORE_UNAVAILABLE.code && !watched.hasBegun
       if (isDown && key !== undefined && this.options.failOpen === true) {
@@ -132,10 +136,19 @@ export class Guard<Req, Tx> {
     }
   }
 
+  /**
+   * Whether there is an answer that nobody can open: damaged, or sealed with a key that is missing.
+   * The listener was told; what is stored of an operation in phases may also be its input.
+   */
+  #isUnreadable({ code }: RepriseError, hasBegun: boolean): boolean {
+    return code === SEAL_BROKEN.code && !hasBegun && this.options.serve === undefined
+  }
+
   async #input(serve: Servable, asked: { request: Req; exchange: Exchange }): Promise<unknown> {
     const { input } = this.options
     if (input !== undefined) return input(asked.request)
-    return serve.read(await asked.exchange.body(this.#rules.fingerprint))
+    const { fingerprint } = this.#rules
+    return serve.read(await asked.exchange.body(fingerprint), fingerprint)
   }
 
   #withoutKey(

@@ -42,6 +42,10 @@ const WHOLE: ReadonlySet<string> = new Set(['pan', 'bic', 'pin', 'otp', 'pwd', '
 const CREDENTIAL = /\b(?:Bearer|Basic)\s+[\w.~+/-]{8,}=*|\b(?:sk|rk|pk|whsec)_\w{8,}/g
 const DIGITS = /\b\d(?:[ -]?\d){12,18}\b/g
 
+/** What is nested deeper is not shown: nobody reads it, and to walk through it takes a stack. */
+const DEPTH_MAX = 200
+const TOO_DEEP = 'REDACTED: nested too deeply to be shown'
+
 /** Makes the function that masks. */
 export function redactor({ names = [], keep = [] }: RedactOptions = {}): Redact {
   const kept = new Set(keep.map(bare))
@@ -52,23 +56,34 @@ export function redactor({ names = [], keep = [] }: RedactOptions = {}): Redact 
     const isKnown = SECRET.some((one) => (WHOLE.has(one) ? plain === one : plain.includes(one)))
     return isKnown || added.some((one) => plain.includes(one))
   }
-  const redact = (value: unknown): unknown => {
+  const redact = (value: unknown, depth: number): unknown => {
     if (typeof value === 'string') return withoutSecrets(value)
-    if (Array.isArray(value)) return value.map(redact)
     if (typeof value !== 'object' || value === null) return value
+    if (depth > DEPTH_MAX) return TOO_DEEP
+    if (Array.isArray(value)) return value.map((one) => redact(one, depth + 1))
     return Object.fromEntries(
       Object.entries(value).map(([name, member]) => {
-        return [name, isSecret(name) && member !== null ? masked(member) : redact(member)]
+        const isMasked = isSecret(name) && member !== null
+        return [name, isMasked ? masked(member) : redact(member, depth + 1)]
       }),
     )
   }
-  return redact
+  return (value) => redact(value, 1)
 }
 
 /** What stands in the place of a secret: the same for the same secret, so that two can be compared. */
 export function masked(value: unknown): string {
-  const text = typeof value === 'string' ? value : JSON.stringify(value)
+  const text = typeof value === 'string' ? value : textOf(value)
   return `REDACTED:${createHash('sha256').update(text).digest('hex').slice(0, 8)}`
+}
+
+function textOf(value: unknown): string {
+  try {
+    return JSON.stringify(value)
+  } catch {
+    // Nested so deeply that the stack does not reach: still a secret.
+    return TOO_DEEP
+  }
 }
 
 function withoutSecrets(text: string): string {
@@ -96,7 +111,8 @@ export interface ExactNumber {
   readonly $number: string
 }
 
-const TOKEN = /"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g
+/** Strings are matched lazily: greedily, each character would be remembered. */
+const TOKEN = /"[^"\\]*?(?:\\.[^"\\]*?)*?"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g
 
 /** Digits that a double holds for sure. */
 const DIGITS_MAX = 15

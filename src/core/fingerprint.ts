@@ -23,12 +23,15 @@ import type { OpenSecretRing } from './secret.ts'
 const TAG = 'reprise fingerprint 1\n'
 
 const CANONICAL_BYTES_MAX = 1_048_576
+/** Beyond this V8 may find no room to match a string of nothing but escapes. */
+const CANONICAL_BYTES_CEILING = 16_777_216
 
 /** How a body is compared. */
 export interface BodyOptions extends CanonicalOptions {
   /**
    * Up to this size, in bytes, JSON and forms are held in memory and compared in canonical form.
-   * Longer ones are compared byte for byte, and `exclude` does not apply to them.
+   * Longer ones are compared byte for byte, and `exclude` does not apply to them. More than 16777216
+   * counts as that.
    *
    * @default 1048576
    */
@@ -198,7 +201,7 @@ function hasCanonicalForm(contentType: string | null | undefined): boolean {
 }
 
 function canonicalBytesMax(options: BodyOptions): number {
-  return options.canonicalBytesMax ?? CANONICAL_BYTES_MAX
+  return Math.min(options.canonicalBytesMax ?? CANONICAL_BYTES_MAX, CANONICAL_BYTES_CEILING)
 }
 
 /**

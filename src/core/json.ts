@@ -39,9 +39,10 @@ export const DEPTH_MAX = 128
 
 /**
  * A string, a bracket or a literal. In a text that is known to be JSON, the commas and colons between
- * them follow from where they stand.
+ * them follow from where they stand. Strings are matched lazily: greedily, each character would be
+ * remembered, and V8 has no room for those of a long one.
  */
-const TOKEN = /"(?:[^"\\]|\\.)*"|[{}[\]]|[^\s"{}[\]:,]+/g
+const TOKEN = /"[^"\\]*?(?:\\.[^"\\]*?)*?"|[{}[\]]|[^\s"{}[\]:,]+/g
 
 /** Strings that can be written in more than one way: with an escape, or with half a character. */
 const AMBIGUOUS = /[\\\ud800-\udfff]/
@@ -76,9 +77,7 @@ export function canonicalJson(source: string, options: CanonicalOptions = {}): s
   let at = 0
   for (const token of isJson(source) ? (source.match(TOKEN) ?? []) : []) {
     if (token === '{' || token === '[') {
-      if (open.length >= depthMax) {
-        throw bodyInvalid(`The body is nested deeper than ${depthMax} levels`)
-      }
+      if (open.length >= depthMax) throw tooDeep(depthMax)
       open.push({ members: token === '{' ? [] : null, member: undefined, text: '' })
     } else {
       const closed = token === '}' || token === ']' ? open.pop() : undefined
@@ -141,6 +140,30 @@ function close({ members, text }: Open, source: string, exclude: readonly string
 function byName(a: Member, b: Member): number {
   if (a.name === b.name) return 0
   return a.name < b.name ? -1 : 1
+}
+
+/**
+ * Looks how deep a JSON text is nested, without comparing it.
+ *
+ * @throws RepriseError `idempotency-body-invalid` where it is too deep
+ */
+export function checkDepth(source: string, depthMax: number): void {
+  let depth = 0
+  let isText = false
+  for (let at = 0; at < source.length; at++) {
+    const char = source.charAt(at)
+    if (isText) {
+      if (char === '\\') at++
+      else isText = char !== '"'
+    } else if (char === '"') isText = true
+    else if (char === '{' || char === '[') depth++
+    else if (char === '}' || char === ']') depth--
+    if (depth > depthMax) throw tooDeep(depthMax)
+  }
+}
+
+function tooDeep(depthMax: number): RepriseError {
+  return bodyInvalid(`The body is nested deeper than ${depthMax} levels`)
 }
 
 /** The error for a body that can not be compared. */

@@ -72,6 +72,10 @@ export function refusalOf(error: unknown): Refusal {
   if (isRepriseError(error) && error.status === 400) {
     return { status: 400, code: 'invalid', message: `${maskUrls(error.detail ?? message)}.` }
   }
+  // The store answered; what it keeps of this one request is damaged, or its key is missing.
+  if (isRepriseError(error) && error.code === 'reprise-seal-broken') {
+    return { status: 409, code: 'unreadable', message: maskUrls(error.message) }
+  }
   const code = error instanceof Error && 'code' in error ? String(error.code) : ''
   if (TIMEOUTS.test(`${code} ${message}`)) {
     return { status: 504, code: 'timed_out', message: `The store took too long: ${message}` }
@@ -115,7 +119,11 @@ export function exactJson(value: unknown, indent?: number): string {
     indent,
   )
   if (digits.length === 0) return text
-  return text.replace(/"\\u0000(\d+)"/g, (_, index: string) => digits[Number(index)] ?? '0')
+  // Neither the name of a member nor what follows a quote within a text: those are somebody's words.
+  return text.replace(
+    /(?<!\\)"\\u0000(\d+)"(?!:)/g,
+    (_, index: string) => digits[Number(index)] ?? '0',
+  )
 }
 
 /** The digits of a number that a double would not hold. */

@@ -18,7 +18,7 @@ import { SEAL_BROKEN } from '../core/error-table.ts'
 import { RepriseError } from '../core/errors.ts'
 import type { ResolvedRunOptions } from '../core/options.ts'
 import type { SealedResponse } from '../core/record.ts'
-import { type CapturedResponse, keptHeaders } from '../core/response.ts'
+import { type CapturedResponse, type Header, keptHeaders } from '../core/response.ts'
 
 /** Which options say how answers are kept. */
 export type SealOptions = Pick<
@@ -46,6 +46,9 @@ const COMPRESSED = 1
 const ENCRYPTED = 2
 /** Quality 4 is where brotli still costs about as little as gzip and already packs better. */
 const BROTLI = { params: { [constants.BROTLI_PARAM_QUALITY]: 4 } }
+
+/** Beyond this no text can be made of it: what unpacks to more was made to fill the memory. */
+const UNPACKED_BYTES_MAX = 0x2000_0000
 
 const compress = promisify(brotliCompress)
 const decompress = promisify(brotliDecompress)
@@ -97,13 +100,35 @@ export async function openResponse(
   { status, sealed }: SealedResponse,
 ): Promise<OpenedResponse> {
   const content = await open(options, { id, part: `response ${status}` }, sealed)
-  const bodyAt = 4 + content.readUInt32BE(0)
-  // The bytes were framed by sealResponse, and the cipher or the database vouches for them.
-  const [headers, bodyBytesOmitted] = JSON.parse(content.toString('utf8', 4, bodyAt)) as [
-    [string, string][],
-    OmittedBytes,
-  ]
+  const bodyAt = content.byteLength < 4 ? Number.POSITIVE_INFINITY : 4 + content.readUInt32BE(0)
+  if (bodyAt > content.byteLength) throw broken('It ends before its body')
+  const head = parseSealed(content.toString('utf8', 4, bodyAt))
+  const [headers, bodyBytesOmitted]: readonly unknown[] = Array.isArray(head) ? head : []
+  if (!isHeaders(headers) || !isOmitted(bodyBytesOmitted)) throw broken('Its head is no head')
   return { status, headers, body: content.subarray(bodyAt), bodyBytesOmitted }
+}
+
+/**
+ * The value of JSON that was sealed.
+ *
+ * @throws RepriseError `reprise-seal-broken`
+ */
+export function parseSealed(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch (cause) {
+    throw broken('It is no JSON', cause)
+  }
+}
+
+function isHeaders(value: unknown): value is Header[] {
+  const isText = (one: unknown) => typeof one === 'string'
+  const isHeader = (one: unknown) => Array.isArray(one) && one.length === 2 && one.every(isText)
+  return Array.isArray(value) && value.every(isHeader)
+}
+
+function isOmitted(value: unknown): value is OmittedBytes {
+  return value === null || value === 'unknown' || typeof value === 'number'
 }
 
 /** Seals any bytes. */
@@ -139,8 +164,16 @@ export async function open(
   const payload = sealed.subarray(2)
   const bytes =
     isEncrypted && encryption ? encryption.decrypt(payload, bound(place, flags)) : payload
-  const unpacked = (flags & COMPRESSED) === 0 ? bytes : await decompress(bytes)
+  const unpacked = (flags & COMPRESSED) === 0 ? bytes : await unpack(bytes)
   return Buffer.from(unpacked.buffer, unpacked.byteOffset, unpacked.byteLength)
+}
+
+async function unpack(bytes: Uint8Array): Promise<Uint8Array> {
+  try {
+    return await decompress(bytes, { maxOutputLength: UNPACKED_BYTES_MAX })
+  } catch (cause) {
+    throw broken('It does not unpack', cause)
+  }
 }
 
 /** What a ciphertext is bound to: moved to another record, part or status, it does not open. */
@@ -148,6 +181,7 @@ function bound({ id, part }: SealPlace, flags: number): Uint8Array {
   return Buffer.from(JSON.stringify(['reprise', VERSION, flags, id, part]))
 }
 
-function broken(detail: string): RepriseError {
-  return new RepriseError(SEAL_BROKEN, detail)
+/** The error for what can not be read back. */
+export function broken(detail: string, cause?: unknown): RepriseError {
+  return new RepriseError(SEAL_BROKEN, detail, { cause })
 }

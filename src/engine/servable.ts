@@ -5,6 +5,7 @@
  */
 
 import type { ReadBody } from '../core/body-value.ts'
+import type { CanonicalOptions } from '../core/json.ts'
 import type { Occurrence } from '../core/problem.ts'
 import type { RunRequest } from './job.ts'
 import type { Reprise } from './reprise.ts'
@@ -24,7 +25,7 @@ export interface Servable {
   /** The engine that it runs on, with its options. */
   readonly reprise: Reprise<unknown>
   /** What a body says, as the input. */
-  read(body: ReadBody): unknown
+  read(body: ReadBody, options: CanonicalOptions): unknown
   /** Takes a request through all phases, or as far as they get. */
   serve(request: Omit<RunRequest, 'operation'>, input: unknown): Promise<RunResult | Rejected>
 }

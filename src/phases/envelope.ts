@@ -6,7 +6,7 @@
  */
 
 import { createHash } from 'node:crypto'
-import { open, type SealOptions, seal } from '../engine/seal.ts'
+import { broken, open, parseSealed, type SealOptions, seal } from '../engine/seal.ts'
 
 /** What is stored with a fresh record. */
 export interface StoredInput {
@@ -42,8 +42,10 @@ export class Envelope {
 
   /** @throws RepriseError `reprise-seal-broken` when it can not be opened */
   async openInput(sealed: Uint8Array): Promise<StoredInput> {
-    // Written by `sealInput`.
-    return (await this.#open('input', sealed)) as StoredInput
+    const stored = await this.#open('input', sealed)
+    if (typeof stored['token'] !== 'string') throw broken('It is no input')
+    // Written by `sealInput`: nothing else has a token.
+    return stored as unknown as StoredInput
   }
 
   sealState(state: StoredState): Promise<Uint8Array> {
@@ -52,8 +54,8 @@ export class Envelope {
 
   /** @throws RepriseError `reprise-seal-broken` when it can not be opened */
   async openState(sealed: Uint8Array): Promise<StoredState> {
-    // Written by `sealState`.
-    return (await this.#open('state', sealed)) as StoredState
+    // Written by `sealState`, which knows no other form than the one that was checked.
+    return (await this.#open('state', sealed)) as unknown as StoredState
   }
 
   #seal(part: 'input' | 'state', value: unknown): Promise<Uint8Array> {
@@ -61,9 +63,16 @@ export class Envelope {
     return seal(this.#options, { id: this.#id, part }, content)
   }
 
-  async #open(part: 'input' | 'state', sealed: Uint8Array): Promise<unknown> {
+  async #open(
+    part: 'input' | 'state',
+    sealed: Uint8Array,
+  ): Promise<Readonly<Record<string, unknown>>> {
     const content = await open(this.#options, { id: this.#id, part }, sealed)
-    return JSON.parse(content.toString())
+    const stored = parseSealed(content.toString())
+    const envelope = typeof stored === 'object' && stored !== null ? { ...stored } : {}
+    const { version, graph }: { version?: unknown; graph?: unknown } = envelope
+    if (typeof version === 'number' && typeof graph === 'string') return envelope
+    throw broken(`It is no ${part}`)
   }
 }
 

@@ -8,6 +8,7 @@ import { type ReadBody, valueOfBody } from '../core/body-value.ts'
 import { INPUT_INVALID, TRANSACTIONS_UNSUPPORTED } from '../core/error-table.ts'
 import { RepriseError } from '../core/errors.ts'
 import { digestValue, fingerprintRequest } from '../core/fingerprint.ts'
+import type { CanonicalOptions } from '../core/json.ts'
 import { invalid, type RunOptions, whole } from '../core/options.ts'
 import type { Origin } from '../core/record.ts'
 import { takeClaim } from '../engine/claiming.ts'
@@ -197,8 +198,8 @@ export class Operation<Tx, Input> implements Servable, Completable {
     throw new RepriseError(INPUT_INVALID, result.occurrence.detail)
   }
 
-  read(body: ReadBody): unknown {
-    return valueOfBody(body)
+  read(body: ReadBody, options: CanonicalOptions): unknown {
+    return valueOfBody(body, options)
   }
 
   async serve(

@@ -1,0 +1,65 @@
+/**
+ * `npm run reality -- [--mode transaction,phases,redis] [--kills 500] [--zombies 50] [--restarts 20]
+ * [--cuts 50] [--minutes 10]`: that many faults in each mode, and a row of a table for each.
+ *
+ * @module
+ */
+
+import { parseArgs } from 'node:util'
+import type { Mode } from './node.ts'
+import { type Report, runReality } from './run.ts'
+
+const MODES: readonly Mode[] = ['transaction', 'phases', 'redis']
+const COLUMNS: readonly (keyof Report)[] = [
+  ...(['mode', 'requests', 'kills', 'zombies', 'restarts', 'cuts', 'unknown', 'marked'] as const),
+  ...(['duplicates', 'lost', 'stuck', 'changed', 'seconds'] as const),
+]
+
+async function main(): Promise<void> {
+  const { values } = parseArgs({
+    options: {
+      mode: { type: 'string', default: MODES.join() },
+      kills: { type: 'string', default: '20' },
+      zombies: { type: 'string', default: '3' },
+      restarts: { type: 'string', default: '2' },
+      cuts: { type: 'string', default: '5' },
+      minutes: { type: 'string', default: '600' },
+    },
+  })
+  const faults = {
+    kills: wholeNumber('--kills', values.kills),
+    zombies: wholeNumber('--zombies', values.zombies),
+    restarts: wholeNumber('--restarts', values.restarts),
+    cuts: wholeNumber('--cuts', values.cuts),
+  }
+  const minutes = wholeNumber('--minutes', values.minutes)
+  const modes = values.mode.split(',').map(modeOf)
+  console.log(`| ${COLUMNS.join(' | ')} |\n|${'---|'.repeat(COLUMNS.length)}`)
+  for (const mode of modes) {
+    const report = await runReality(mode, faults, minutes)
+    console.log(`| ${COLUMNS.map((column) => report[column]).join(' | ')} |`)
+    const { duplicates, lost, stuck, changed } = report
+    if (duplicates + lost + stuck + changed > 0) process.exitCode = 1
+  }
+}
+
+function modeOf(text: string): Mode {
+  const mode = MODES.find((one) => one === text)
+  if (mode !== undefined) return mode
+  throw new Error(`--mode takes ${MODES.join(', ')}, not ${text}.`)
+}
+
+function wholeNumber(name: string, text: string): number {
+  const number = Number(text)
+  if (Number.isSafeInteger(number) && number >= 0) return number
+  throw new Error(`${name} takes a whole number, not ${text}.`)
+}
+
+try {
+  await main()
+} catch (error) {
+  console.error(error instanceof Error ? error.message : error)
+  process.exitCode = 1
+}
+// Servers and nodes go with us.
+process.exit()

@@ -1,0 +1,163 @@
+/** A node of a service, told by messages what to do: it can be killed, frozen and cut off anywhere. */
+
+import { randomBytes } from 'node:crypto'
+import pg from 'pg'
+import { createClient } from 'redis'
+import { createReprise, type LeaseReprise, type RunResult } from '../../src/index.ts'
+import {
+  advance,
+  foreignCall,
+  operation,
+  phase,
+  respond,
+  retryLater,
+} from '../../src/phases/index.ts'
+import { functionSink } from '../../src/sinks/function.ts'
+import { postgresStore } from '../../src/stores/postgres/index.ts'
+import { redisStore } from '../../src/stores/redis/index.ts'
+import { createWorkers } from '../../src/workers/index.ts'
+
+/** How requests run: in a transaction, in phases, or under a lease in Redis. */
+export type Mode = 'transaction' | 'phases' | 'redis'
+
+/** What a node is started with. */
+export interface NodeTask {
+  readonly mode: Mode
+  /** PostgreSQL, where effects are counted. */
+  readonly url: string
+  /** Where keys are in the mode `redis`. */
+  readonly redisUrl: string
+  /** Port of the payment provider. */
+  readonly provider: number
+  readonly leaseMs: number
+}
+
+/** A request. */
+export interface NodeOrder {
+  /** Of this attempt. */
+  readonly id: number
+  readonly key: string
+}
+
+/** What a node says; without an id it is up. */
+export interface NodeMessage {
+  readonly id?: number
+  readonly outcome?: string
+  readonly status?: number | null
+  readonly body?: string
+  /** Whether the answer is kept, where one was made. */
+  readonly fate?: string
+}
+
+type Run = (key: string) => Promise<RunResult>
+
+// The parent wrote it.
+const task = JSON.parse(process.argv[2] ?? '') as NodeTask
+const pool = new pg.Pool({ connectionString: task.url, max: 6, connectionTimeoutMillis: 5000 })
+pool.on('error', () => {})
+pool.on('connect', (client) => client.on('error', () => {}))
+
+const INSERT = 'insert into effects (key, token) values ($1, $2)'
+const common = { leaseMs: task.leaseMs, storeTimeoutMs: 3000 }
+const requestOf = (key: string) => ({
+  ...{ caller: 'acct', operation: 'POST /charges', key, fingerprints: ['f'] },
+})
+
+/** An answer that no other run would give. */
+function answer(token: string) {
+  return { status: 201, headers: [], body: new TextEncoder().encode(token) }
+}
+
+function inTransactions(): Run {
+  const reprise = createReprise({ store: postgresStore(pool), ...common })
+  return (key) =>
+    reprise.runInTransaction(requestOf(key), async ({ tx }) => {
+      const token = randomBytes(9).toString('base64url')
+      await tx.query(INSERT, [key, token])
+      return answer(token)
+    })
+}
+
+async function underLeases(): Promise<Run> {
+  const client = createClient({ url: task.redisUrl })
+  client.on('error', () => {})
+  await client.connect()
+  const reprise: LeaseReprise = createReprise({ store: redisStore(client), ...common })
+  return (key) =>
+    reprise.run(requestOf(key), async () => {
+      const token = randomBytes(9).toString('base64url')
+      await pool.query(INSERT, [key, token])
+      return answer(token)
+    })
+}
+
+/** One row, one charge at the provider, one row more; completed by whoever is left. */
+function inPhases(): Run {
+  const reprise = createReprise({ store: postgresStore(pool), ...common })
+  const input = { '~standard': { version: 1, vendor: 'reality', validate } } as const
+  const charge = operation(
+    'charge',
+    {
+      reprise,
+      input,
+      leaseMs: task.leaseMs,
+      completer: { graceMs: 500, retryMs: 200, retryMsMax: 1000 },
+    },
+    {
+      started: phase(async ({ tx, input: key }) => {
+        const token = randomBytes(9).toString('base64url')
+        await tx.query(INSERT, [key, token])
+        return advance('ordered', { key, token })
+      }),
+      ordered: foreignCall({
+        repeat: 'with-key',
+        call: async ({ key }, state: { key: string; token: string }) => book(key, state.key),
+        done: async ({ tx }, state) => {
+          await tx.query('insert into charges (key) values ($1)', [state.key])
+          return respond(201, state.token)
+        },
+        failed: () => retryLater({ afterMs: 200 }),
+      }),
+    },
+  )
+  const sink = functionSink(async () => {})
+  createWorkers(reprise, {
+    ...{ operations: [charge], sink, completer: { everyMs: 300 }, reaper: { everyMs: 3000 } },
+  }).start()
+  return (key) => charge.run({ caller: 'acct', key, input: key })
+}
+
+function validate(value: unknown): { value: string } {
+  return { value: String(value) }
+}
+
+async function book(derived: string, order: string): Promise<string> {
+  const response = await fetch(`http://127.0.0.1:${task.provider}/${encodeURIComponent(order)}`, {
+    ...{ method: 'POST', headers: { 'idempotency-key': derived } },
+    signal: AbortSignal.timeout(3000),
+  })
+  if (!response.ok) throw new Error(`The provider answers ${response.status}.`)
+  return response.text()
+}
+
+const tell = (message: NodeMessage) => void process.send?.(message)
+const runs: Record<Mode, () => Run | Promise<Run>> = {
+  ...{ transaction: inTransactions, phases: inPhases, redis: underLeases },
+}
+const run = await runs[task.mode]()
+
+process.on('message', async (text) => {
+  // The parent wrote it.
+  const { id, key } = JSON.parse(String(text)) as NodeOrder
+  try {
+    const result = await run(key)
+    const response = 'response' in result ? result.response : undefined
+    const body = new TextDecoder().decode(response?.body)
+    const fate = 'fate' in result ? String(result.fate) : 'stored'
+    tell({ id, outcome: result.outcome, status: response?.status ?? null, body, fate })
+  } catch (error) {
+    tell({ id, outcome: 'threw', status: null, body: String(error) })
+  }
+})
+process.on('disconnect', () => process.exit())
+tell({})

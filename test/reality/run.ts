@@ -1,0 +1,174 @@
+/** Faults under load on real servers, and the count of what came of it. */
+
+import { query } from '../../scripts/servers/postgres.ts'
+import { bundleNode, Slot } from './fleet.ts'
+import { Load } from './load.ts'
+import type { Mode } from './node.ts'
+import { type Provider, startProvider } from './provider.ts'
+import { layWire, startOwnPostgres, startOwnRedis } from './servers.ts'
+
+/** How many faults of each kind. */
+export interface Faults {
+  /** Nodes that are killed with SIGKILL. */
+  readonly kills: number
+  /** Nodes that are frozen for twice their lease. */
+  readonly zombies: number
+  /** Restarts of the store as after a crash. */
+  readonly restarts: number
+  /** Times that every connection to the stores is cut. */
+  readonly cuts: number
+}
+
+/** What came of it. */
+export interface Report extends Faults {
+  readonly mode: Mode
+  readonly requests: number
+  /** Requests whose outcome nobody knows; only under a lease. */
+  readonly unknown: number
+  /** Answers that said that they could not be kept; only under a lease. */
+  readonly marked: number
+  /** Requests that took effect twice. */
+  readonly duplicates: number
+  /** Requests that were answered and took no effect, or not the one that was answered. */
+  readonly lost: number
+  /** Requests without an answer, and records that nobody finished. */
+  readonly stuck: number
+  /** Requests that got another answer later. */
+  readonly changed: number
+  readonly seconds: number
+}
+
+const LEASE_MS = 1000
+const SLOTS = 3
+/** Answers between two faults. */
+const PROGRESS = 4
+
+/**
+ * Starts servers and nodes, does harm under load, and counts.
+ *
+ * @param minutes - no new fault after this time; the report says how many there were
+ */
+export async function runReality(mode: Mode, wanted: Faults, minutes: number): Promise<Report> {
+  const began = performance.now()
+  const postgres = await startOwnPostgres()
+  const redis = mode === 'redis' ? await startOwnRedis() : undefined
+  const wires = [await layWire(postgres.port), await layWire(redis?.port ?? postgres.port)] as const
+  const [{ script, remove }, provider] = await Promise.all([bundleNode(), startProvider()])
+  await query(postgres.url, 'create table effects (key text, token text)')
+  await query(postgres.url, 'create table charges (key text)')
+  const task = {
+    ...{ mode, leaseMs: LEASE_MS, provider: provider.port },
+    url: `postgres://postgres@127.0.0.1:${wires[0].port}/postgres`,
+    redisUrl: `redis://127.0.0.1:${wires[1].port}`,
+  }
+  const slots = Array.from({ length: SLOTS }, () => new Slot(script, task))
+  try {
+    await Promise.all(slots.map((slot) => slot.boot()))
+    const load = new Load(slots, mode === 'redis')
+    load.begin()
+    const faults = await reign(wanted, load, {
+      ...{ slots, until: began + minutes * 60_000 },
+      restart: () => (redis ?? postgres).restart(),
+      cut: () => {
+        for (const wire of wires) wire.cut()
+      },
+    })
+    await load.end()
+    const counted = await count(mode, load, { url: postgres.url, provider })
+    const seconds = Math.round((performance.now() - began) / 1000)
+    return { mode, requests: load.keys.length, ...faults, ...counted, seconds }
+  } finally {
+    await Promise.all(slots.map((slot) => slot.end()))
+    for (const wire of wires) wire.close()
+    provider.close()
+    await Promise.all([postgres.stop(), redis?.stop(), remove()])
+  }
+}
+
+interface Victims {
+  /** No new harm after this, by the process's clock. */
+  readonly until: number
+  readonly slots: readonly Slot[]
+  restart(): Promise<void>
+  cut(): void
+}
+
+/** Does all the harm, in random order, never without answers in between; gives what was done. */
+async function reign(faults: Faults, load: Load, victims: Victims): Promise<Faults> {
+  const { slots, until, restart, cut } = victims
+  const done = { kills: 0, zombies: 0, restarts: 0, cuts: 0 }
+  const busy = new Map<Slot, Promise<void>>()
+  const harms: Readonly<Record<keyof Faults, (slot: Slot) => Promise<void>>> = {
+    kills: (slot) => slot.replace(),
+    zombies: (slot) => slot.freeze(2 * LEASE_MS),
+    restarts: restart,
+    cuts: async () => cut(),
+  }
+  for (const fault of shuffled(faults)) {
+    await load.progress(PROGRESS)
+    const slot = slots[Math.floor(Math.random() * slots.length)]
+    if (slot === undefined || performance.now() > until) break
+    await busy.get(slot)
+    done[fault]++
+    const harm = harms[fault](slot)
+    busy.set(slot, harm)
+    // Nodes are harmed side by side; the store one time after the other.
+    if (fault === 'restarts') await harm
+  }
+  await Promise.all(busy.values())
+  return done
+}
+
+function shuffled({ kills, zombies, restarts, cuts }: Faults): readonly (keyof Faults)[] {
+  const all = Object.entries({ kills, zombies, restarts, cuts }).flatMap(([fault, times]) => {
+    // The names are those of the object above.
+    return Array.from({ length: times }, () => [Math.random(), fault as keyof Faults] as const)
+  })
+  return all.sort(([a], [b]) => a - b).map(([, fault]) => fault)
+}
+
+type Counted = Pick<Report, 'unknown' | 'marked' | 'duplicates' | 'lost' | 'stuck' | 'changed'>
+
+async function count(
+  mode: Mode,
+  load: Load,
+  { url, provider }: { readonly url: string; readonly provider: Provider },
+): Promise<Counted> {
+  const { changed, marked } = await load.countChanged()
+  const { rows: effects } = await query(url, 'select key, token from effects')
+  const tokens = new Map<string, string[]>()
+  for (const { key, token } of effects) tokens.set(key, [...(tokens.get(key) ?? []), token])
+  const { rows: charged } = await query(url, 'select key from charges')
+  const charges = tally(charged.map(({ key }) => String(key)))
+  const ledger = provider.charges()
+  let [duplicates, lost, unknown] = [0, 0, 0]
+  for (const key of load.keys) {
+    const found = tokens.get(key) ?? []
+    const times = [found.length, charges.get(key) ?? 0, ledger.get(key) ?? 0]
+    if (times.some((one) => one > 1)) duplicates++
+    const answer = load.answers.get(key)
+    if (answer?.outcome === 'unknown') unknown++
+    else if (answer !== undefined) {
+      const isThere = found.includes(answer.body ?? '')
+      if (!isThere || (mode === 'phases' && times.includes(0))) lost++
+    }
+  }
+  const unanswered = load.keys.length - load.answers.size
+  const stuck = unanswered + (mode === 'redis' ? 0 : await unfinished(url))
+  return { unknown, marked, duplicates, lost, stuck, changed }
+}
+
+function tally(keys: readonly string[]): ReadonlyMap<string, number> {
+  const counted = new Map<string, number>()
+  for (const key of keys) counted.set(key, (counted.get(key) ?? 0) + 1)
+  return counted
+}
+
+async function unfinished(url: string): Promise<number> {
+  const { rows } = await query(
+    url,
+    `select (select count(*) from reprise.records where status is null)::integer
+          + (select count(*) from reprise.dead_letters)::integer as left`,
+  )
+  return Number(rows[0]?.left)
+}
