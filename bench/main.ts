@@ -1,0 +1,150 @@
+/**
+ * Measures Reprise beside bare handlers and beside its peers.
+ *
+ * @module
+ */
+
+import { existsSync } from 'node:fs'
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import { cpus, loadavg, totalmem } from 'node:os'
+import { join } from 'node:path'
+import { chartOf } from './chart.ts'
+import { count } from './count.ts'
+import { judge } from './goals.ts'
+import { hotKey } from './hot-key.ts'
+import { importCosts } from './imports.ts'
+import { compare } from './measure.ts'
+import type { Results } from './results.ts'
+import { readSettings, type Settings, USAGE, UsageError } from './settings.ts'
+import { sizes } from './sizes.ts'
+import { tablesOf } from './table.ts'
+import { isPeer, MEASUREMENTS, type Measurement } from './variants.ts'
+import { openWorld, type World } from './world.ts'
+
+const FOLDER = import.meta.dirname
+
+try {
+  const settings = readSettings(process.argv.slice(2))
+  if (settings === undefined) console.log(USAGE)
+  else await bench(settings)
+} catch (error) {
+  if (!(error instanceof UsageError)) throw error
+  console.error(`${error.message}\n\n${USAGE}`)
+  process.exitCode = 2
+}
+
+async function bench(settings: Settings): Promise<void> {
+  const wanted = chosen(settings)
+  const startedAt = performance.now()
+  // Waiting for a database server to end does not keep a process alive.
+  const awake = setInterval(() => {}, 1000)
+  const world = await openWorld()
+  const results = await emptyResults(world, settings)
+  try {
+    for (const [index, measurement] of wanted.entries()) {
+      progress(`${index + 1}/${wanted.length} ${measurement.workload} ${measurement.variant}`)
+      await measureOne(world, measurement, results)
+    }
+    if (settings.only.length === 0) await measureRest(world, results)
+  } finally {
+    progress('')
+    await world.close()
+    clearInterval(awake)
+  }
+  console.log(tablesOf(results))
+  for (const { variant, reason } of results.skipped)
+    console.log(`\nNot measured: ${variant}: ${reason}`)
+  await write(results)
+  const minutes = ((performance.now() - startedAt) / 60_000).toFixed(1)
+  const failed = judge(results).filter(({ verdict }) => verdict === 'FAIL').length
+  console.log(
+    `\n${minutes} minutes; ${failed} goals are not met. bench/results/latest.json has it all.`,
+  )
+}
+
+/** @throws UsageError when nothing has such a name */
+function chosen({ only }: Settings): readonly Measurement[] {
+  const wanted = MEASUREMENTS.filter(
+    ({ variant }) => only.length === 0 || only.some((text) => variant.includes(text)),
+  )
+  if (wanted.length > 0) return wanted
+  const names = [...new Set(MEASUREMENTS.map(({ variant }) => variant))]
+  throw new UsageError(`No variant is named ${only.join(', ')}. There are: ${names.join(', ')}.`)
+}
+
+async function measureOne(world: World, measurement: Measurement, results: Results) {
+  const { variant, workload } = measurement
+  const skip = (reason: string) => void results.skipped.push({ variant, reason })
+  if (isPeer(variant) && !existsSync(join(FOLDER, 'peers', 'node_modules')))
+    return skip('not installed')
+  if (variant.includes('redis') && world.redisUrl === undefined) return skip('there is no Redis')
+  try {
+    const { connections, turns } = results.settings
+    results.comparisons.push(...(await compare(world, measurement, { connections, turns })))
+    results.counts.push(await count(world, variant, workload))
+  } catch (error) {
+    skip(error instanceof Error ? error.message : String(error))
+  }
+}
+
+async function measureRest(world: World, results: Results): Promise<void> {
+  for (const variant of ['express/transaction', 'express/lease-redis']) {
+    if (variant.includes('redis') && world.redisUrl === undefined) continue
+    progress(`hot key ${variant}`)
+    results.hotKeys.push(await hotKey(world, variant))
+  }
+  progress('bytes per record')
+  results.sizes = await sizes(world, results.settings.rows)
+  progress('cost of imports')
+  results.imports.push(...(await importCosts(results.settings.isQuick ? 3 : 7)))
+}
+
+async function emptyResults(world: World, settings: Settings): Promise<Results> {
+  const packages = ['express', 'fastify', 'hono', 'koa', 'pg', 'redis']
+  const peers: unknown = JSON.parse(await readFile(join(FOLDER, 'peers', 'package.json'), 'utf8'))
+  // It is the benchmark's own.
+  const { dependencies } = peers as { readonly dependencies: Readonly<Record<string, string>> }
+  const versions: Record<string, string> = { ...dependencies }
+  for (const name of packages) versions[name] = await versionOf(name)
+  return {
+    date: new Date().toISOString(),
+    machine: {
+      ...{ cpu: cpus()[0]?.model ?? '', cores: cpus().length },
+      memoryGiB: Math.round(totalmem() / 2 ** 30),
+      loadAtStart: Number(loadavg()[0]?.toFixed(1)),
+    },
+    versions: {
+      ...{
+        node: process.version,
+        postgresql: world.postgresVersion,
+        redisServer: world.redisVersion,
+      },
+      ...versions,
+    },
+    ...{ settings, comparisons: [], counts: [], hotKeys: [], imports: [], skipped: [] },
+    sizes: undefined,
+  }
+}
+
+async function versionOf(name: string): Promise<string> {
+  const path = join(FOLDER, '..', 'node_modules', name, 'package.json')
+  // Every package has one.
+  return (JSON.parse(await readFile(path, 'utf8')) as { readonly version: string }).version
+}
+
+/** A run of everything is kept, and drawn for the docs; a part is only kept. */
+async function write(results: Results): Promise<void> {
+  const isWhole = results.settings.only.length === 0
+  await mkdir(join(FOLDER, 'results'), { recursive: true })
+  const file = join(FOLDER, 'results', isWhole ? 'latest.json' : 'part.json')
+  await writeFile(file, `${JSON.stringify(results, null, 2)}\n`)
+  if (isWhole) {
+    await writeFile(join(FOLDER, '..', 'docs', 'images', 'benchmarks.svg'), chartOf(results))
+  }
+}
+
+/** What is being done, on one line that is written over where there is a terminal. */
+function progress(text: string): void {
+  if (process.stderr.isTTY) process.stderr.write(`\r\u001b[K${text}`)
+  else if (text !== '') process.stderr.write(`${text}\n`)
+}
