@@ -16,6 +16,8 @@ export interface Load {
   readonly ms?: number
   /** How many requests. */
   readonly requests?: number
+  /** How many requests at least, however long they take: none unless set. */
+  readonly requestsMin?: number
   /** The key of the next request. */
   readonly nextKey: () => string
 }
@@ -58,7 +60,7 @@ export function keyRing(size: number): () => string {
 /** Sends the load and waits for every answer. */
 export async function send(load: Load): Promise<LoadResult> {
   const { connections, ms = Number.POSITIVE_INFINITY, requests = Number.POSITIVE_INFINITY } = load
-  const tally = new Tally(ms, requests)
+  const tally = new Tally(ms, requests, load.requestsMin ?? 0)
   const sockets = await Promise.all(
     Array.from({ length: connections }, () => openSocket(load.port)),
   )
@@ -76,10 +78,12 @@ class Tally {
   #endedAt = 0
   readonly #ms: number
   readonly #requests: number
+  readonly #requestsMin: number
 
-  constructor(ms: number, requests: number) {
+  constructor(ms: number, requests: number, requestsMin: number) {
     this.#ms = ms
     this.#requests = requests
+    this.#requestsMin = requestsMin
   }
 
   start(): void {
@@ -88,7 +92,8 @@ class Tally {
 
   /** Whether another request may be sent. */
   takes(now: number): boolean {
-    return now - this.#startedAt < this.#ms && this.#sent++ < this.#requests
+    const isOpen = now - this.#startedAt < this.#ms || this.#sent < this.#requestsMin
+    return isOpen && this.#sent++ < this.#requests
   }
 
   note(sentAt: number, now: number, answer: string): void {

@@ -23,6 +23,12 @@ import { openWorld, type World } from './world.ts'
 
 const FOLDER = import.meta.dirname
 
+/** What is asked for one key a thousand times. */
+const HOT = ['express/transaction', 'express/lease-redis']
+
+/** What is measured besides variants. */
+const REST = ['hot-key', 'sizes', 'imports']
+
 try {
   const settings = readSettings(process.argv.slice(2))
   if (settings === undefined) console.log(USAGE)
@@ -45,7 +51,7 @@ async function bench(settings: Settings): Promise<void> {
       progress(`${index + 1}/${wanted.length} ${measurement.workload} ${measurement.variant}`)
       await measureOne(world, measurement, results)
     }
-    if (settings.only.length === 0) await measureRest(world, results)
+    await measureRest(world, results)
   } finally {
     progress('')
     await world.close()
@@ -67,8 +73,8 @@ function chosen({ only }: Settings): readonly Measurement[] {
   const wanted = MEASUREMENTS.filter(
     ({ variant }) => only.length === 0 || only.some((text) => variant.includes(text)),
   )
-  if (wanted.length > 0) return wanted
-  const names = [...new Set(MEASUREMENTS.map(({ variant }) => variant))]
+  if (wanted.length > 0 || only.some((text) => REST.includes(text))) return wanted
+  const names = [...new Set(MEASUREMENTS.map(({ variant }) => variant)), ...REST]
   throw new UsageError(`No variant is named ${only.join(', ')}. There are: ${names.join(', ')}.`)
 }
 
@@ -88,15 +94,21 @@ async function measureOne(world: World, measurement: Measurement, results: Resul
 }
 
 async function measureRest(world: World, results: Results): Promise<void> {
-  for (const variant of ['express/transaction', 'express/lease-redis']) {
+  const { only, rows, isQuick } = results.settings
+  const wants = (name: string) => only.length === 0 || only.includes(name)
+  for (const variant of wants('hot-key') ? HOT : []) {
     if (variant.includes('redis') && world.redisUrl === undefined) continue
     progress(`hot key ${variant}`)
     results.hotKeys.push(await hotKey(world, variant))
   }
-  progress('bytes per record')
-  results.sizes = await sizes(world, results.settings.rows)
-  progress('cost of imports')
-  results.imports.push(...(await importCosts(results.settings.isQuick ? 3 : 7)))
+  if (wants('sizes')) {
+    progress('bytes per record')
+    results.sizes = await sizes(world, rows)
+  }
+  if (wants('imports')) {
+    progress('cost of imports')
+    results.imports.push(...(await importCosts(isQuick ? 3 : 7)))
+  }
 }
 
 async function emptyResults(world: World, settings: Settings): Promise<Results> {

@@ -95,7 +95,7 @@ async function turn(
   load: { readonly connections: number; readonly ms: number; readonly nextKey: () => string },
 ): Promise<Turn> {
   const before = await server.usage()
-  const result = await send({ port: server.port, ...load })
+  const result = await send({ port: server.port, requestsMin: 5 * load.connections, ...load })
   const after = await server.usage()
   const sorted = [...result.latencies].sort((a, b) => a - b)
   return {

@@ -59,10 +59,11 @@ async function listenExpress(route: Route): Promise<number> {
       const { reprise, transaction } = protection
       before.push(idempotent(reprise, { caller, transaction, required: true }))
     }
-    app.post('/rides', express.json(), ...before, async (request, response) => {
+    app.post('/rides', express.json(), ...before, (request, response, next) => {
       // The load generator sends nothing else.
-      const answer = await handle(request.body as NewRide, request)
-      if (!response.writableEnded) response.status(201).json(answer)
+      const answer = handle(request.body as NewRide, request)
+      // A peer may have answered already, and called the handler nevertheless.
+      answer.then((ride) => response.headersSent || response.status(201).json(ride), next)
     })
   }
   return portOf(app.listen(0, '127.0.0.1'))

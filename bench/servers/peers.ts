@@ -87,7 +87,9 @@ interface Powertools {
     work: (event: PowertoolsEvent) => Promise<Ride>,
     options: object,
   ) => (event: PowertoolsEvent) => Promise<Ride>
-  readonly IdempotencyConfig: new (options: object) => object
+  readonly IdempotencyConfig: new (
+    options: object,
+  ) => { registerLambdaContext(context: object): void }
 }
 
 interface PowertoolsEvent {
@@ -102,10 +104,10 @@ async function powertools(task: ServerTask): Promise<Route> {
   const { CachePersistenceLayer } = peer<{ readonly CachePersistenceLayer: Layer }>(`${name}/cache`)
   const client = await createClient({ url: task.redisUrl }).connect()
   const pool = poolOf(task, false)
-  const config = new IdempotencyConfig({
-    eventKeyJmesPath: 'key',
-    payloadValidationJmesPath: 'ride',
-  })
+  // Its check of the payload refuses every replay from a cache in this version, so it is left off.
+  const config = new IdempotencyConfig({ eventKeyJmesPath: 'key' })
+  // Outside of Lambda it has to be told, or it writes a warning for every request.
+  config.registerLambdaContext({ getRemainingTimeInMillis: () => 30_000 })
   const once = makeIdempotent(({ ride }) => insertRideAlone(pool, ride), {
     ...{ persistenceStore: new CachePersistenceLayer({ client }), config, keyPrefix: 'rides' },
   })

@@ -81,7 +81,7 @@ async function onRedis(task: ServerTask, isCached: boolean): Promise<Route> {
   return leased(task, poolOf(task, false), reprise)
 }
 
-function leased(task: ServerTask, pool: pg.Pool, reprise: Reprise<never>): Route {
+function leased(task: ServerTask, pool: pg.Pool, reprise: Reprise): Route {
   return {
     // Lease mode hands out no transactions, so it makes no difference what they would be.
     protection: { reprise: reprise as Reprise<pg.PoolClient>, transaction: false },

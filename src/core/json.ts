@@ -41,7 +41,7 @@ export const DEPTH_MAX = 128
  * A string, a bracket or a literal. In a text that is known to be JSON, the commas and colons between
  * them follow from where they stand.
  */
-const TOKEN = /"(?:[^"\\]|\\.)*"|[{}[\]]|[^\s"{}[\]:,]+/g
+const TOKEN = /"[^"\\]*(?:\\.[^"\\]*)*"|[{}[\]]|[^\s"{}[\]:,]+/g
 
 /** Strings that can be written in more than one way: with an escape, or with half a character. */
 const AMBIGUOUS = /[\\\ud800-\udfff]/
