@@ -60,12 +60,10 @@ async function bench(settings: Settings): Promise<void> {
   console.log(tablesOf(results))
   for (const { variant, reason } of results.skipped)
     console.log(`\nNot measured: ${variant}: ${reason}`)
-  await write(results)
+  const file = await write(results)
   const minutes = ((performance.now() - startedAt) / 60_000).toFixed(1)
   const failed = judge(results).filter(({ verdict }) => verdict === 'FAIL').length
-  console.log(
-    `\n${minutes} minutes; ${failed} goals are not met. bench/results/latest.json has it all.`,
-  )
+  console.log(`\n${minutes} minutes; ${failed} goals are not met. The raw data is in ${file}.`)
 }
 
 /** @throws UsageError when nothing has such a name */
@@ -144,15 +142,16 @@ async function versionOf(name: string): Promise<string> {
   return (JSON.parse(await readFile(path, 'utf8')) as { readonly version: string }).version
 }
 
-/** A run of everything is kept, and drawn for the docs; a part is only kept. */
-async function write(results: Results): Promise<void> {
-  const isWhole = results.settings.only.length === 0
+/** What is saved is drawn for the docs as well. Tells where the raw data is. */
+async function write(results: Results): Promise<string> {
+  const { isSaved } = results.settings
   await mkdir(join(FOLDER, 'results'), { recursive: true })
-  const file = join(FOLDER, 'results', isWhole ? 'latest.json' : 'part.json')
+  const file = join(FOLDER, 'results', isSaved ? 'latest.json' : 'part.json')
   await writeFile(file, `${JSON.stringify(results, null, 2)}\n`)
-  if (isWhole) {
+  if (isSaved) {
     await writeFile(join(FOLDER, '..', 'docs', 'images', 'benchmarks.svg'), chartOf(results))
   }
+  return file
 }
 
 /** What is being done, on one line that is written over where there is a terminal. */

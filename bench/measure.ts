@@ -48,7 +48,7 @@ export interface Comparison extends Measurement {
 const RING = 256
 
 /** Requests before the first turn. */
-const WARM_UP = 1500
+const WARM_UP = 600
 
 interface Turn extends Side {
   readonly result: LoadResult

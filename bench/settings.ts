@@ -16,6 +16,8 @@ export interface Settings {
   /** Rows that PostgreSQL's records are sized with. */
   readonly rows: number
   readonly isQuick: boolean
+  /** Whether the results and the chart replace those of the docs. */
+  readonly isSaved: boolean
 }
 
 /** How it is used. */
@@ -28,9 +30,11 @@ export const USAGE = `Usage: npm run bench -- [options]
   --turns <n>         pairs of turns for each comparison (default 5, quick 3)
   --connections <n>   such as 1,16,64 (the default; quick 64)
   --quick             a first impression, in some minutes
+  --save              write bench/results/latest.json and docs/images/benchmarks.svg, as a
+                      run of everything does; others write bench/results/part.json
   --help              this text
 
-Prints a table and the goals; writes bench/results/latest.json and docs/images/benchmarks.svg.`
+Prints a table and the goals.`
 
 /** Something that was asked for and can not be. */
 export class UsageError extends Error {}
@@ -46,6 +50,7 @@ export function readSettings(args: readonly string[]): Settings | undefined {
   const isQuick = values.quick === true
   return {
     isQuick,
+    isSaved: values.save === true || (!isQuick && values.only === undefined),
     turns: {
       count: number('turns', values.turns ?? (isQuick ? '3' : '5'), 1),
       seconds: number('seconds', values.seconds ?? (isQuick ? '0.5' : '1'), 0.1),
@@ -68,6 +73,7 @@ function parsed(args: readonly string[]) {
         turns: { type: 'string' },
         connections: { type: 'string' },
         quick: { type: 'boolean' },
+        save: { type: 'boolean' },
         help: { type: 'boolean' },
       },
     })
