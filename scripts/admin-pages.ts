@@ -46,7 +46,7 @@ async function measure(admin: ReturnType<typeof createAdmin>): Promise<void> {
   const limit = { limit: 50 }
   const pages: Readonly<Record<string, () => Promise<unknown>>> = {
     overview: () => admin.overview({ windowMs: 86_400_000 }),
-    counts: () => admin.counts(),
+    counts: () => admin.counts({ olderThanMs: 0 }),
     requests: () => admin.list({}, limit),
     'requests, finished': () => admin.list({ states: ['finished'] }, limit),
     'requests, failed': () => admin.list({ states: ['failed'] }, limit),

@@ -6,6 +6,7 @@
 
 import { useState } from 'preact/hooks'
 import type { Concern, CountPoint, Overview } from '../../src/admin/admin.ts'
+import { noCounts } from '../../src/engine/counts.ts'
 import { Chart, Sparkline } from '../parts/chart.tsx'
 import { NeverAny } from '../parts/empty.tsx'
 import { Icon, type IconName } from '../parts/icon.tsx'
@@ -20,7 +21,8 @@ import { useTitle } from '../title.ts'
 const WINDOWS: Readonly<Record<keyof typeof t.overview.windows, number>> = {
   ...{ '15m': 900_000, '1h': 3_600_000, '24h': 86_400_000, '7d': 604_800_000 },
 }
-const DAY_MS = 86_400_000
+const HOUR_MS = 3_600_000
+const DAY_MS = 24 * HOUR_MS
 const WINDOW_DEFAULT = '1h'
 
 function isWindow(name: string): name is keyof typeof WINDOWS {
@@ -37,7 +39,8 @@ export function OverviewPage({ query }: { query: URLSearchParams }) {
   // Counts are kept by the hour: a shorter window has no course of its own.
   const trend = useResource<Overview>(windowMs < DAY_MS ? `overview?window=${DAY_MS}` : undefined)
   if (data !== undefined) tellNow(data.now)
-  const series = (windowMs < DAY_MS ? trend.data : data)?.series ?? []
+  const course = windowMs < DAY_MS ? trend.data : data
+  const series = course === undefined ? [] : everyHour(course)
   return (
     <>
       <div class="head">
@@ -63,6 +66,18 @@ export function OverviewPage({ query }: { query: URLSearchParams }) {
       {data !== undefined && <Content overview={data} series={series} />}
     </>
   )
+}
+
+/** The sums of every hour of the window: those in which nothing happened are not kept. */
+function everyHour({ series, now, windowMs }: Overview): readonly CountPoint[] {
+  if (series.length === 0) return []
+  const byHour = new Map(series.map((point) => [Number(point.of), point]))
+  const last = now - (now % HOUR_MS)
+  const hours = Math.ceil(windowMs / HOUR_MS)
+  return Array.from({ length: hours }, (_, index) => {
+    const of = last - (hours - 1 - index) * HOUR_MS
+    return byHour.get(of) ?? { of, counts: noCounts() }
+  })
 }
 
 function Content({ overview, series }: { overview: Overview; series: readonly CountPoint[] }) {

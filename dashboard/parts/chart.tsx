@@ -42,6 +42,10 @@ export interface Line {
 }
 
 const CHART_HEIGHT = 200
+/** Steps of the scale: there is no half a request. */
+const WHOLE = [1, 2, 5]
+  .flatMap((step) => Array.from({ length: 9 }, (_, power) => step * 10 ** power))
+  .sort((one, other) => one - other)
 
 /** Lines over time. */
 export function Chart({
@@ -115,7 +119,7 @@ function plot({ holder, times, lines, hour }: Plot): uPlot {
     ],
     axes: [
       { ...axis, values: hours },
-      { ...axis, size: 56 },
+      { ...axis, size: 56, incrs: WHOLE },
     ],
     scales: { y: { range: (_, __, most) => [0, Math.max(1, most) * 1.1] } },
   }

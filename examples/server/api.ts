@@ -4,6 +4,7 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { createPlayground, demoPayments, LiveEvents } from '../playground/index.ts'
 import { APIS } from './apis.ts'
+import { mountDashboard } from './dashboard.ts'
 import { type NodeOrder, startNode } from './node.ts'
 import { routeRequests } from './router.ts'
 import { createSite } from './site/site.ts'
@@ -27,7 +28,7 @@ async function serve(): Promise<() => Promise<void>> {
   const routes = {
     pages: { ...pages, ...playground?.pages },
     // What else is served under paths of its own is one more `{ paths, listener }` here.
-    apis: [...node.apis, ...(playground?.mounted ?? [])],
+    apis: [...node.apis, ...(playground?.mounted ?? []), ...(isDemo ? [mountDashboard(node)] : [])],
     faults: isDemo ? node.faults : undefined,
   }
   const answer = routeRequests(routes)

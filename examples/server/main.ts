@@ -58,6 +58,7 @@ function tell({ running, url }: Running, settings: Settings): void {
   const isSimulated = stripeApiBase === simulator.apiUrl
   const rows = [
     ['playground', `${url}/`],
+    ...(settings.isDemo ? [['dashboard', `${url}/dashboard`]] : []),
     ['API documentation', `${url}/docs`],
     ['metrics', `${url}/metrics`],
     ['health', `${url}/health/ready`],

@@ -8,7 +8,14 @@ import pg from 'pg'
 import { createReprise, type EventListener, type Reprise } from 'reprise'
 import { postgresStore } from 'reprise/postgres'
 import { functionSink } from 'reprise/sinks/function'
-import { combine, createMetrics, type Metrics } from 'reprise/telemetry'
+import {
+  combine,
+  createMetrics,
+  keepDuplicates,
+  keepStats,
+  type Metrics,
+  type StatsKeeper,
+} from 'reprise/telemetry'
 import { createWorkers, type WorkerEvent, type Workers } from 'reprise/workers'
 import type { Stripe } from 'stripe'
 import { type LoadedApi, type RunningApi, startApi } from './apis.ts'
@@ -45,6 +52,8 @@ export interface Node {
   readonly metrics: Metrics
   readonly apis: readonly RunningApi[]
   readonly workers: Workers
+  /** What the completer drives on. */
+  readonly operations: readonly Completable[]
   /** Finishes what runs, within a few seconds, and lets everything go. */
   close(): Promise<void>
 }
@@ -54,6 +63,9 @@ const GRACE_MS = 3000
 
 /** How often the workers look, in milliseconds; a commit wakes the enqueuer at once. */
 const LOOK_MS = 1000
+
+/** How long counters and notes of the dashboard may be behind, in milliseconds. */
+const STATS_MS = 2000
 
 /**
  * When the completer takes up what was left, in milliseconds: as soon as a client has had a chance to
@@ -82,8 +94,12 @@ export async function startNode(
   })
   const store = postgresStore(pool, { prepare: hasSessions, listen: hasSessions })
   const metrics = createMetrics({ store })
+  const stats = keepStats(store, { everyMs: STATS_MS })
+  const duplicates = keepDuplicates(store, { everyMs: STATS_MS })
   // The faults come last: they may end the process.
-  const onEvent = combine(metrics.onEvent, watch.onEvent, faults.onEvent)
+  const onEvent = combine(
+    ...[metrics.onEvent, stats.onEvent, duplicates.onEvent, watch.onEvent, faults.onEvent],
+  )
   const reprise = createReprise({ ...ENGINE, store, onEvent })
   const tools = {
     stripe: createStripe({
@@ -99,22 +115,26 @@ export async function startNode(
   )
   const apis: RunningApi[] = []
   for (const api of loaded) apis.push(await startApi(api, { pool, reprise, faults }, tools))
-  const onWorkerEvent = combine<WorkerEvent>(metrics.onWorkerEvent, watch.onWorkerEvent)
-  const workers = createNodeWorkers(reprise, apis, onWorkerEvent)
+  const onWorkerEvent = combine<WorkerEvent>(
+    ...[metrics.onWorkerEvent, stats.onWorkerEvent, watch.onWorkerEvent],
+  )
+  const operations = apis.flatMap((api) => api.operations).map(hastened)
+  const workers = createNodeWorkers(reprise, { apis, operations }, onWorkerEvent)
   if (hasWorkers) workers.start()
-  const close = () => closeNode({ pool, reprise, workers, mailer: tools.mailer })
+  const close = () =>
+    closeNode({ pool, reprise, workers, keepers: [stats, duplicates], mailer: tools.mailer })
   const { stripe } = tools
-  return { pool, reprise, stripe, faults, faultLog, metrics, apis, workers, close }
+  return { pool, reprise, stripe, faults, faultLog, metrics, apis, workers, operations, close }
 }
 
 function createNodeWorkers(
   reprise: Reprise<pg.PoolClient>,
-  apis: readonly RunningApi[],
+  { apis, operations }: Pick<Node, 'apis' | 'operations'>,
   onEvent: (event: WorkerEvent) => void,
 ): Workers {
   const jobs = new Map(apis.flatMap((api) => Object.entries(api.jobs)))
   return createWorkers<pg.PoolClient>(reprise, {
-    operations: apis.flatMap(({ operations }) => operations).map(hastened),
+    operations,
     sink: functionSink(async (job) => {
       const work = jobs.get(job.name)
       if (work === undefined) throw new Error(`Nobody here does jobs named ${job.name}.`)
@@ -145,11 +165,14 @@ interface Closing {
   readonly pool: pg.Pool
   readonly reprise: Reprise<pg.PoolClient>
   readonly workers: Workers
+  /** What brings counters and notes to the store. */
+  readonly keepers: readonly Pick<StatsKeeper, 'close'>[]
   readonly mailer: Mailer
 }
 
-async function closeNode({ pool, reprise, workers, mailer }: Closing): Promise<void> {
+async function closeNode({ pool, reprise, workers, keepers, mailer }: Closing): Promise<void> {
   await Promise.all([workers.stop(), reprise.close({ graceMs: GRACE_MS })])
+  await Promise.all(keepers.map((keeper) => keeper.close()))
   mailer.close()
   await pool.end()
 }

@@ -19,9 +19,10 @@ import {
   type StateCounts,
   type WorkerSummary,
 } from './admin.ts'
+import { Cached } from './cached.ts'
 import { checkFilter, checkPage, checkText, queryInvalid } from './check.ts'
 import { explain } from './explain.ts'
-import { Overviews } from './overview.ts'
+import { overviewOf } from './overview.ts'
 import type { AdminParts } from './parts.ts'
 import { possibilitiesOf, versionOf } from './rules.ts'
 import { storyOf } from './story.ts'
@@ -36,13 +37,17 @@ const SAME_KEY_MAX = 200
 /** The reading half of the admin API. */
 export class Look {
   readonly #parts: AdminParts
-  readonly #overviews: Overviews
+  readonly #overviews: Cached<number, Overview>
+  readonly #states: Cached<'all', StateCounts>
 
   constructor(parts: AdminParts) {
     this.#parts = parts
     const { desk, clock, settings } = parts
     const { view, freshMs } = settings
-    this.#overviews = new Overviews({ desk, clock, view, freshMs })
+    const count = () => desk.count(view, {}, COUNT_MAX)
+    this.#states = new Cached(clock, freshMs, count)
+    const overview = { desk, view, clock, states: () => this.#states.get('all') }
+    this.#overviews = new Cached(clock, freshMs, (windowMs) => overviewOf(overview, windowMs))
   }
 
   async overview({ windowMs }: { readonly windowMs: number }): Promise<Overview> {
@@ -56,7 +61,9 @@ export class Look {
   async counts(filter: RequestFilter = {}): Promise<StateCounts> {
     const checked = checkFilter(filter)
     const { desk, view } = await this.#ready()
-    return desk.count(view, checked, COUNT_MAX)
+    const { states: _, ...others } = filter
+    const isAll = Object.values(others).every((value) => value === undefined)
+    return isAll ? this.#states.get('all') : desk.count(view, checked, COUNT_MAX)
   }
 
   /** Requests as the store has them. */

@@ -1,5 +1,5 @@
 /**
- * The first page: one aggregate for each window, however many look at it.
+ * The first page.
  *
  * @module
  */
@@ -11,7 +11,6 @@ import type { Desk, DeskView } from '../engine/desk.ts'
 import { hitRate } from '../telemetry/hit-rate.ts'
 import { withSums } from '../telemetry/tally.ts'
 import type { Concern, CountPoint, Overview, StateCounts, WorkerSummary } from './admin.ts'
-import { COUNT_MAX } from './admin.ts'
 import { counted } from './texts.ts'
 import { workersOf } from './workers.ts'
 
@@ -19,73 +18,22 @@ import { workersOf } from './workers.ts'
 export interface OverviewParts {
   readonly desk: Desk
   readonly view: DeskView
-  /** How long an aggregate is given to everybody who asks, in milliseconds. */
-  readonly freshMs: number
-  readonly clock: Clock
+  readonly clock: Pick<Clock, 'unix'>
+  /** How many there are of each state. */
+  readonly states: () => Promise<StateCounts>
 }
-
-/** A set of queries that takes longer than this is asked less often, in milliseconds. */
-const SLOW_MS = 200
-/** By how much: a slow set takes at most a part of the time in so many. */
-const SLOW_FACTOR = 20
 
 /** How many sums of operations and callers are shown. */
 const SUMS_MAX = 50
 const HOURS_MAX = 24 * 31
 
-interface Kept {
-  readonly overview: Overview
-  readonly staleAt: number
-}
-
-/** Reads at most one set of queries at a time, and keeps each answer for a while. */
-export class Overviews {
-  readonly #parts: OverviewParts
-  readonly #kept = new Map<number, Kept>()
-  readonly #underway = new Map<number, Promise<Overview>>()
-  #last: Promise<unknown> = Promise.resolve()
-
-  constructor(parts: OverviewParts) {
-    this.#parts = parts
-  }
-
-  get(windowMs: number): Promise<Overview> {
-    const kept = this.#kept.get(windowMs)
-    const { clock } = this.#parts
-    if (kept !== undefined && kept.staleAt > clock.now()) return Promise.resolve(kept.overview)
-    const underway = this.#underway.get(windowMs) ?? this.#inTurn(windowMs)
-    this.#underway.set(windowMs, underway)
-    return underway
-  }
-
-  #inTurn(windowMs: number): Promise<Overview> {
-    const next = this.#last.then(() => this.#read(windowMs))
-    this.#last = next.catch(() => {})
-    return next.finally(() => this.#underway.delete(windowMs))
-  }
-
-  async #read(windowMs: number): Promise<Overview> {
-    const { clock, freshMs } = this.#parts
-    const startedAt = clock.now()
-    const overview = await overviewOf(this.#parts, windowMs)
-    const endedAt = clock.now()
-    const tookMs = endedAt - startedAt
-    const restMs = tookMs > SLOW_MS ? Math.max(freshMs, tookMs * SLOW_FACTOR) : freshMs
-    // Windows come from a picker, and from whoever asks the API: few are kept.
-    if (this.#kept.size >= 10) this.#kept.clear()
-    this.#kept.set(windowMs, { overview, staleAt: endedAt + restMs })
-    return overview
-  }
-}
-
-async function overviewOf(
-  { desk, view, clock }: OverviewParts,
-  windowMs: number,
-): Promise<Overview> {
+/** Everything on the first page. */
+export async function overviewOf(parts: OverviewParts, windowMs: number): Promise<Overview> {
+  const { desk, view, clock } = parts
   const series = await sums(desk, view, { windowMs, by: 'hour', limit: HOURS_MAX })
   const byOperation = await sums(desk, view, { windowMs, by: 'operation', limit: SUMS_MAX })
   const byCaller = await sums(desk, view, { windowMs, by: 'caller', limit: SUMS_MAX })
-  const states = await desk.count(view, {}, COUNT_MAX)
+  const states = await parts.states()
   const workers = await workersOf(desk)
   const totals = total(series)
   const { checked, duplicates_prevented: duplicatesPrevented } = withSums(totals)
@@ -134,7 +82,7 @@ interface Facts {
 }
 
 /** What needs a look, worst first. */
-export function concernsOf({ totals, states, workers, hasWorkers }: Facts): readonly Concern[] {
+function concernsOf({ totals, states, workers, hasWorkers }: Facts): readonly Concern[] {
   const silent = workers.filter(({ isSilent, nodes, backlog }) => {
     return hasWorkers && isSilent && (nodes.length > 0 || backlog > 0)
   })

@@ -73,7 +73,7 @@ interface Ruled {
 }
 
 /** What has to be typed where an action is dangerous: the end of the key. */
-export function confirmationOf(key: string): string {
+function confirmationOf(key: string): string {
   return key.slice(-CONFIRMING)
 }
 
@@ -84,7 +84,7 @@ function unconfirmed(seen: Seen): string {
 }
 
 /** What has already happened, or may have, in sentences. */
-export function effectsOf({ row, history }: Seen): readonly string[] {
+function effectsOf({ row, history }: Seen): readonly string[] {
   const calls = history.flatMap(({ callKey, point, beganAt, ending }) => {
     if (callKey === null) return []
     const known = ending === null ? ', and its outcome is not known' : ''

@@ -9,7 +9,7 @@ import { fileURLToPath } from 'node:url'
 import type { Io } from './io.ts'
 
 /** The version of this package. */
-export function versionOfPackage(): string {
+function versionOfPackage(): string {
   // Beside `dist` in the package, beside `src` in its repository.
   for (const above of ['../../package.json', '../package.json']) {
     const path = fileURLToPath(new URL(above, import.meta.url))

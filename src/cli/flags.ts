@@ -189,7 +189,7 @@ const UNITS: Readonly<Record<string, number>> = {
 }
 
 /** Milliseconds of `30s` and the like; `undefined` for anything else. */
-export function parseDuration(text: string): number | undefined {
+function parseDuration(text: string): number | undefined {
   const [, amount = '', unit = ''] = /^(\d{1,9}(?:\.\d{1,3})?)(ms|s|m|h|d)$/.exec(text) ?? []
   const each = UNITS[unit]
   return each === undefined ? undefined : Number(amount) * each

@@ -7,7 +7,7 @@
 import { spawn } from 'node:child_process'
 import { createInterface, emitKeypressEvents } from 'node:readline'
 import { text } from 'node:stream/consumers'
-import type { ReadStream } from 'node:tty'
+import { isatty, type ReadStream } from 'node:tty'
 import { systemClock, systemRandom } from '../engine/clock.ts'
 import type { Io, TextIn, TextOut } from './io.ts'
 
@@ -21,8 +21,8 @@ export function systemIo(): Io {
     })
   }
   return {
-    ...{ stdout: outOf(process.stdout), stderr: outOf(process.stderr) },
-    ...{ stdin: inOf(process.stdin), env: process.env, cwd: process.cwd() },
+    ...{ stdout: outOf(process.stdout, 1), stderr: outOf(process.stderr, 2) },
+    ...{ stdin: inOf(process.stdin, 0), env: process.env, cwd: process.cwd() },
     ...{ clock: systemClock, random: systemRandom, interrupted: abort.signal },
     program: process.argv[1] ?? '',
     open: openPage,
@@ -39,7 +39,7 @@ export async function flushed(): Promise<void> {
   await Promise.all([drained(process.stdout), drained(process.stderr)])
 }
 
-function outOf(stream: NodeJS.WriteStream): TextOut {
+function outOf(stream: NodeJS.WriteStream, descriptor: number): TextOut {
   // Whoever reads a list may have seen enough of it: `reprise keys list | head`.
   stream.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code === 'EPIPE') process.exit(0)
@@ -47,16 +47,16 @@ function outOf(stream: NodeJS.WriteStream): TextOut {
   })
   return {
     write: (words) => void stream.write(words),
-    isTTY: Boolean(stream.isTTY),
+    isTTY: isatty(descriptor),
     get columns() {
       return stream.columns ?? 80
     },
   }
 }
 
-function inOf(stream: ReadStream): TextIn {
+function inOf(stream: ReadStream, descriptor: number): TextIn {
   return {
-    isTTY: Boolean(stream.isTTY),
+    isTTY: isatty(descriptor),
     all: () => text(stream),
     ask(question) {
       // Questions are for people: they go where the notes go, and not into what is piped on.

@@ -37,8 +37,3 @@ export function instant(ms: number | null): string {
         .replace('T', ' ')
         .replace(/\.\d+Z$/, 'Z')
 }
-
-/** How long ago, by the clock that is given. */
-export function ago(ms: number, now: number): string {
-  return `${duration(Math.max(0, now - ms))} ago`
-}

@@ -160,6 +160,16 @@ export function describeActions(name: string, open: () => Promise<AdminWorld>): 
         expect(await writes(claim)).toEqual([false, false, false, false])
       })
 
+      it('whose lease lapsed before its key was expired writes nothing', async () => {
+        const key = `lapsed-${CONFIRM}`
+        const asked = sampleRequest({ key, recoveryPoint: 'started', leaseMs: 1000 })
+        const { claim } = await take(world.store, asked)
+        await world.advance(60_000)
+        expect((await admin.find(claim.id))?.state).toBe('unfinished')
+        expect((await admin.act('expire', claim.id, ADA)).outcome).toBe('done')
+        expect(await writes(claim)).toEqual([false, false, false, false])
+      })
+
       it('of a freed key does not reach the run that has it now', async () => {
         const { store } = world
         const request = sampleRequest({ key: `free-${CONFIRM}` })

@@ -26,7 +26,7 @@ export function describeLists(name: string, open: () => Promise<AdminWorld>): vo
     let admin: Admin
     beforeAll(async () => {
       world = await open()
-      admin = world.admin()
+      admin = world.admin({ freshMs: 0 })
     })
     beforeEach(() => world.clear())
     afterAll(() => world.dispose())

@@ -62,6 +62,13 @@ describe('no list looks at a whole table', () => {
     }
   })
 
+  it('counts what is stuck', async () => {
+    const values = walkValues(VIEW, { states: ['stuck'] }, { after: null, limit: 10_000 })
+    const plan = await planOf(walks.count('oldest', 20_000).text, values)
+    expect(plan).not.toMatch(/Seq Scan on (records|dead_letters|duplicate)/)
+    expect(plan).toContain('records_open')
+  })
+
   it('one request', async () => {
     const [, , ...values] = walkValues(VIEW, {}, { after: null, limit: 1 })
     const plan = await planOf(walks.page('id').text, [null, Buffer.alloc(32), ...values])

@@ -79,7 +79,7 @@ export async function cli(argv: readonly string[], world: World = {}): Promise<R
 }
 
 /** A folder that is gone after the test. */
-export function emptyFolder(): string {
+function emptyFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), 'reprise-cli-'))
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
   return folder

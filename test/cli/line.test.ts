@@ -165,19 +165,6 @@ describe('C-07 errors', () => {
     expect(stderr).toContain(`"node":"${process.versions.node}"`)
   })
 
-  test('C-07 without a driver it says what to install', async () => {
-    // Above this folder there is no package either, and the program's own are out of its reach.
-    const { stderr, exit } = await cli(
-      ['migrate', 'status', '--database-url', 'postgres://a@b/c', '--driver', 'postgres'],
-      {
-        cwd: project({ 'pnpm-lock.yaml': '' }),
-        env: {},
-      },
-    )
-    expect([2, 5]).toContain(exit)
-    expect(stderr).toMatch(/pnpm add postgres|can not be reached/)
-  })
-
   test('C-07 without a database it says how to name one', async () => {
     const { exit, stderr } = await cli(['keys', 'list'])
     expect(exit).toBe(2)

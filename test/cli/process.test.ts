@@ -12,9 +12,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pg from 'pg'
 import { build } from 'vite'
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { temporaryDatabase } from '../support/postgres.ts'
 import { cli, project } from './harness.ts'
+
+// Generous: processes start and databases are made, on a machine that may be busy.
+vi.setConfig({ testTimeout: 180_000, hookTimeout: 180_000, expect: { poll: { timeout: 60_000 } } })
 
 const folder = mkdtempSync(join(tmpdir(), 'reprise-bin-'))
 const program = join(folder, 'reprise.mjs')
@@ -35,6 +38,8 @@ beforeAll(async () => {
 })
 
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+const down = { DATABASE_URL: 'postgres://nobody@127.0.0.1:1/none' }
 
 interface Started {
   readonly child: ChildProcess
@@ -105,6 +110,13 @@ test('C-02 C-03 a process without a terminal: exit code, one document, nothing e
   expect(JSON.parse(stdout)).toHaveProperty('node')
   const wrong = await start(['nothing']).over
   expect([wrong.code, wrong.stdout]).toEqual([2, ''])
+})
+
+test('C-07 without a driver it says what to install', async () => {
+  const cwd = project({ 'pnpm-lock.yaml': '' })
+  const { code, stderr } = await start(['migrate', 'status'], down, cwd).over
+  expect(code).toBe(2)
+  expect(stderr).toMatch(/Neither pg nor postgres is installed[\s\S]*pnpm add pg/)
 })
 
 describe('C-30 dev', () => {
@@ -179,8 +191,6 @@ describe('C-30 dev', () => {
   })
 })
 
-const down = { DATABASE_URL: 'postgres://nobody@127.0.0.1:1/none' }
-
 describe('C-33 a store that is down', () => {
   test('C-33 the dashboard opens, says what is wrong, and heals by itself', async () => {
     const database = await temporaryDatabase()
@@ -221,7 +231,7 @@ test('C-40 demo: one charge for each key, whatever is killed', async () => {
     unanswered: 0,
     isRight: true,
   })
-}, 120_000)
+})
 
 test('C-34 a worker ends in good order on SIGTERM, as a process', async () => {
   const database = await temporaryDatabase()

@@ -115,7 +115,7 @@ async function load(
 
 /** Whether a built file is meant to be imported by users: the root, the dialects, the stores … */
 function isEntry(file: string): boolean {
-  return /^(index|core\/dialects\/index|stores\/[^/]+\/index|(client|phases|telemetry|testing|workers)\/index)\.js$/.test(
+  return /^(index|core\/dialects\/index|stores\/[^/]+\/index|(admin|client|dashboard|phases|telemetry|testing|workers)\/index)\.js$/.test(
     file,
   )
 }

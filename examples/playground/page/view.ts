@@ -29,6 +29,7 @@ export function show({ payment, last }: Player): void {
   setText(byId('charge-count'), String(charges))
   setText(byId('charge-word'), charges === 1 ? 'charge' : 'charges')
   setText(byId('key'), payment.key)
+  byId('in-dashboard').setAttribute('href', `/dashboard/requests?q=key:${payment.key}`)
   showServer(payment.story, payment.path)
   showAttempts(payment)
   byId('ledger').replaceChildren(...Object.keys(ROUTES).flatMap((path) => rowsOf(last.get(path))))

@@ -7,6 +7,11 @@
 import type { ApiSpec } from '../apis.ts'
 import { escape } from './reply.ts'
 
+const DEMO_LINKS = [
+  ['/dashboard/', 'dashboard'],
+  ['/demo/ledger', 'what really happened'],
+]
+
 /** What the server has, and where. */
 export function landingPage(apis: readonly ApiSpec[], isDemo: boolean): string {
   const rows = apis.map(({ name, framework, paths }) => {
@@ -18,7 +23,7 @@ export function landingPage(apis: readonly ApiSpec[], isDemo: boolean): string {
     ['/openapi.json', 'OpenAPI document'],
     ['/metrics', 'metrics'],
     ['/health/ready', 'health'],
-    ...(isDemo ? [['/demo/ledger', 'what really happened']] : []),
+    ...(isDemo ? DEMO_LINKS : []),
   ].map(([href, text]) => `<li><a href="${href}">${text}</a></li>`)
   return `<main>
 <h1>Reprise: the reference server</h1>

@@ -78,11 +78,9 @@ export const init: Command = {
 }
 
 function chosen(kind: ProjectKind, { flags }: Context): ProjectKind {
-  // The values of the flags are the names.
-  const framework = (flags.text('framework') ?? kind.framework) as ProjectKind['framework']
-  const migrationTool = (flags.text('migrations') ??
-    kind.migrationTool) as ProjectKind['migrationTool']
-  return { ...kind, framework, migrationTool }
+  const framework = FRAMEWORKS.find((one) => one === flags.text('framework')) ?? kind.framework
+  const tool = MIGRATION_TOOLS.find((one) => one === flags.text('migrations'))
+  return { ...kind, framework, migrationTool: tool ?? kind.migrationTool }
 }
 
 function kindText({
@@ -106,8 +104,9 @@ async function write(context: Context, writes: readonly PlannedFile[]): Promise<
   for (const file of writes) writeFile(context.io.cwd, file)
 }
 
-/** How much of a file is shown. */
-const LINES_MAX = 30
+/** Files with more changes than this are not for reading here. */
+const LINES_MAX = 40
+const LINES_OF_LONG = 5
 
 function planText(
   out: Output,
@@ -133,8 +132,9 @@ function changes(out: Output, { old, content }: PlannedFile): readonly string[] 
     ...removed.map((line) => out.paint('red', `    - ${line}`)),
     ...added.map((line) => out.paint('green', `    + ${line}`)),
   ]
-  const more = lines.length - LINES_MAX
-  return more > 0 ? [...lines.slice(0, LINES_MAX), `    … ${plural(more, 'line')} more`] : lines
+  if (lines.length <= LINES_MAX) return lines
+  const more = plural(lines.length - LINES_OF_LONG, 'line')
+  return [...lines.slice(0, LINES_OF_LONG), `    … ${more} more`]
 }
 
 function nextSteps(kind: ProjectKind, cwd: string): readonly string[] {

@@ -123,6 +123,9 @@ async function hearsItself(
   { client, query, schema }: Parameters<Check>[0]['database'],
   { clock, random }: Parameters<Check>[0]['context']['io'],
 ): Promise<boolean> {
+  // A pool of one has no connection to spare for listening.
+  const listen = client.listen?.bind(client)
+  if (listen === undefined) return false
   const channel = channelOf(`${schema} doctor`)
   const word = random.token()
   let cancel = () => {}
@@ -134,8 +137,7 @@ async function hearsItself(
       hear: (payload: string) => payload === word && resolve(true),
       lost: () => resolve(false),
     }
-    client
-      .listen(listener)
+    listen(listener)
       .then(async (unlisten) => {
         stop = unlisten
         await query(NOTIFY, [channel, word])

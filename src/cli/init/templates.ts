@@ -111,13 +111,16 @@ export function engineModule(kind: ProjectKind, schema: string): string {
     `import { createReprise, hashSecret } from 'reprise'`,
     ...(isReexport ? [] : [imports]),
     `import { postgresStore } from 'reprise/postgres'`,
+    `import { combine, keepDuplicates, keepStats } from 'reprise/telemetry'`,
     ...(isReexport ? ['', imports] : []),
     '',
     driver === 'pg'
       ? `export const pool = new pg.Pool({ connectionString: process.env.DATABASE_URL, pipeline: true })`
       : `export const pool = postgres(process.env.DATABASE_URL${isTypeScript ? ` ?? ''` : ''})`,
     `const store = postgresStore(pool, { schema: ${quotedText(schema)}, migrate: false })`,
-    'export const reprise = createReprise({ store })',
+    '// For the dashboard, `reprise stats` and `reprise keys tail`.',
+    'const onEvent = combine(keepStats(store).onEvent, keepDuplicates(store).onEvent)',
+    'export const reprise = createReprise({ store, onEvent })',
     ...['', code(isTypeScript)],
   ].join('\n')
   return isTypeScript || kind.isModule ? text : toCommonJs(text)
@@ -146,13 +149,10 @@ function toCommonJs(text: string): string {
   const body = text
     .replaceAll(/^import (\w+) from ('[^']+')$/gm, 'const $1 = require($2)')
     .replaceAll(/^import (\{[^}]+\}) from ('[^']+')$/gm, 'const $1 = require($2)')
-    .replaceAll(
-      /^export (\{([^}]+)\}) from ('[^']+')$/gm,
-      (_, braces: string, list: string, from: string) => {
-        names.push(...list.split(',').map((name) => name.trim()))
-        return `const ${braces} = require(${from})`
-      },
-    )
+    .replaceAll(/^export \{([^}]+)\} from ('[^']+')$/gm, (_, list: string, from: string) => {
+      names.push(...list.split(',').map((name) => name.trim()))
+      return `const {${list}} = require(${from})`
+    })
     .replaceAll(/^export const (\w+)/gm, (_, name: string) => {
       names.push(name)
       return `const ${name}`

@@ -46,6 +46,14 @@ export const SMALL: readonly ModelConfig[] = [
 /** Those that take minutes. */
 export const LARGE: readonly ModelConfig[] = [
   {
+    ...{ name: 'lease: 3 on 1 key; crash, lapse', mode: 'lease', asked: THREE },
+    budget: { crash: 1, lapse: 1 },
+  },
+  {
+    ...{ name: 'lease: 2 on 2 keys; crash', mode: 'lease', asked: TWO_KEYS },
+    budget: { crash: 1 },
+  },
+  {
     ...{ name: 'lease: 3 on 1 key; crash, lapse, retry', mode: 'lease', asked: THREE },
     budget: { crash: 1, lapse: 1, retry: 1 },
   },

@@ -6,15 +6,16 @@
 
 import { QUERY_INVALID } from '../../../core/error-table.ts'
 import { RepriseError } from '../../../core/errors.ts'
-import type {
-  DeskFilter,
-  DeskPage,
-  DeskQuery,
-  DeskRow,
-  DeskState,
-  DeskView,
+import {
+  DESK_STATES,
+  type DeskFilter,
+  type DeskPage,
+  type DeskQuery,
+  type DeskRow,
+  type DeskState,
+  type DeskView,
 } from '../../../engine/desk.ts'
-import type { Call, Rows } from '../client.ts'
+import type { Rows } from '../client.ts'
 import { unpack } from '../record.ts'
 import type { DeskParts } from './parts.ts'
 import { reading } from './parts.ts'
@@ -88,8 +89,18 @@ function pageOf(rows: Rows, limit: number): { items: readonly DeskRow[]; next: P
   return { items, next: { at: String(at), id: unpack(id as Uint8Array) } }
 }
 
-/** How many records are looked at for each count; those that nobody finished are few. */
-const SCANNED = { open: 50_000, others: 20_000 }
+/** How many records are looked at for each count. */
+const COUNTED_MAX = 20_000
+
+/** Where each state is counted: what is stuck is old, and what is not is young. */
+const COUNTED: readonly (readonly [driver: Driver, states: readonly DeskState[]])[] = [
+  ['open', ['running', 'recovering', 'unfinished', 'expired']],
+  ['oldest', ['stuck']],
+  ['letters', ['needs_person']],
+  ['failed', ['failed']],
+  ['expired', ['expired']],
+  ['created', ['finished']],
+]
 
 /** How many there are of each state. */
 export async function countRequests(
@@ -98,26 +109,20 @@ export async function countRequests(
   max: number,
 ): Promise<Record<DeskState, number>> {
   const counts = noStates()
-  const values = walkValues(view, { ...filter, states: undefined }, { after: null, limit: 1 })
-  const { open, others } = SCANNED
-  const add = (rows: Rows, isWanted: (state: string) => boolean) => {
-    for (const [state, count] of rows) {
-      // The statement gives states.
-      const name = state as DeskState
-      if (isWanted(name)) counts[name] = Math.min(max, counts[name] + Number(count))
+  const hasKey = filter.key !== undefined
+  const counted = hasKey ? ([['key', DESK_STATES]] as const) : COUNTED
+  await reading(parts, async (ask) => {
+    for (const [driver, states] of counted) {
+      // One state has enough when it has `max`; of several each may.
+      const limit = states.length === 1 ? max : COUNTED_MAX
+      const values = walkValues(view, { ...filter, states }, { after: null, limit })
+      const statement = parts.walks.count(driver, COUNTED_MAX)
+      for (const [state, count] of await ask({ statement, values })) {
+        // The statement gives states.
+        const name = state as DeskState
+        counts[name] = Math.min(max, counts[name] + Number(count))
+      }
     }
-  }
-  await reading(parts, async (ask: (call: Call) => Promise<Rows>) => {
-    const count = (driver: Driver, scanned: number) => {
-      return ask({ statement: parts.walks.count(driver, scanned), values })
-    }
-    if (filter.key !== undefined) return add(await count('key', others), () => true)
-    const isWaiting = (state: string) => state !== 'needs_person'
-    add(await count('open', open), isWaiting)
-    add(await count('letters', others), (state) => state === 'needs_person')
-    add(await count('failed', others), (state) => state === 'failed')
-    add(await count('expired', others), () => true)
-    add(await count('created', others), (state) => state === 'finished')
   })
   return counts
 }

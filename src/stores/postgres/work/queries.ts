@@ -12,7 +12,25 @@ import { LETTERS } from './queries/letters.ts'
 import { MS, ms, type Texts, take } from './queries/text.ts'
 
 /** The statements of one schema. */
-export type WorkQueries = Readonly<Record<keyof typeof TEXTS, Statement>>
+export type WorkQueries = Readonly<Record<Verb, Statement>>
+
+type Verb =
+  | keyof typeof JOBS
+  | keyof typeof LETTERS
+  | 'begin_phase'
+  | 'advance_phase'
+  | 'finish_phase'
+  | 'begin_call'
+  | 'has_open_call'
+  | 'stop_phase'
+  | 'take_unfinished'
+  | 'history'
+  | 'sweep_history'
+  | 'beat'
+  | 'workers'
+  | 'add_counts'
+  | 'read_counts'
+  | 'sweep_counts'
 
 /** The statements on `schema`. */
 export function workQueries(schema: string): WorkQueries {
@@ -23,7 +41,7 @@ export function workQueries(schema: string): WorkQueries {
   return Object.fromEntries(statements) as WorkQueries
 }
 
-const TEXTS = {
+const TEXTS: Texts<Verb> = {
   ...JOBS,
   ...LETTERS,
 
@@ -126,4 +144,4 @@ const TEXTS = {
                   limit $1)
           returning 1)
   select count(*)::integer from swept`,
-} satisfies Texts
+}

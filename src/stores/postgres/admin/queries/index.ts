@@ -7,10 +7,30 @@
 import type { Statement } from '../../client.ts'
 import { named, quoted } from '../../queries.ts'
 import { letter } from '../../work/queries/letters.ts'
-import { MS, ms } from '../../work/queries/text.ts'
+import { MS, ms, type Texts } from '../../work/queries/text.ts'
+import { ORDERS } from './orders.ts'
 
 /** What is sent. */
-type Verb = keyof typeof TEXTS
+type Verb =
+  | keyof typeof ORDERS
+  | 'steering'
+  | 'workers'
+  | 'backlog'
+  | 'notes'
+  | 'conflicts'
+  | 'notes_of'
+  | 'jobs'
+  | 'jobs_set_aside'
+  | 'jobs_of'
+  | 'lock_job'
+  | 'letters'
+  | 'open_letters'
+  | 'letter'
+  | 'lock_letter'
+  | 'settle'
+  | 'audit'
+  | 'add_notes'
+  | 'sweep_notes'
 
 /** The statements of one schema. */
 export type DeskQueries = Readonly<Record<Verb, Statement>>
@@ -65,80 +85,20 @@ function numbered(from: string, columns: string, matches: string): string {
      limit $2::integer`
 }
 
-const TEXTS = {
-  /** What every transaction of an operator begins with; $1 how long a statement may take, $2 whether it reads. */
-  begin: () => `
-    select set_config('statement_timeout', $1::text, true),
-           set_config('transaction_read_only', $2::text, true)`,
+const TEXTS: Texts<Verb> = {
+  ...ORDERS,
 
-  lock_order: () => `
-    select pg_advisory_xact_lock($1::bigint)`,
-
-  find_order: (schema: string) => `
-    select a.action, a.subject, a.answer from ${schema}.audit a where a.order_key = $1`,
-
-  lock_record: (schema: string) => `
-    select true from ${schema}.records r where r.id = $1 for update`,
-
-  resume: (schema: string) => `
-    with changed as
-         (update ${schema}.records r set resume_at = clock_timestamp() where r.id = $1)
-    ${audited(schema)}`,
-
-  suspend: (schema: string) => `
-    with changed as
-         (update ${schema}.records r
-             set fence = r.fence + 1, owner = null, lease_until = null
-           where r.id = $1)
-    ${audited(schema)}`,
-
-  forget: (schema: string) => `
-    with changed as
-         (delete from ${schema}.records r where r.id = $1),
-         forgotten as
-         (delete from ${schema}.attempts a where a.record_id = $1)
-    ${audited(schema)}`,
-
-  expire: (schema: string) => `
-    with changed as
-         (update ${schema}.records r
-             set expires_at  = clock_timestamp(),
-                 fence       = r.fence + (r.status is null)::integer,
-                 owner       = case when r.status is not null then r.owner end,
-                 lease_until = null
-           where r.id = $1)
-    ${audited(schema)}`,
-
-  /** $1 is whom it wakes, if anybody. */
-  audit_only: (schema: string) => audited(schema),
-
-  retry: (schema: string) => `
-    with changed as
-         (update ${schema}.staged_jobs j
-             set set_aside_at = null, run_at = null, attempts = 0
-           where j.number = convert_from($1::bytea, 'UTF8')::bigint)
-    ${audited(schema)}`,
-
-  pause: (schema: string) => `
-    with changed as (${steered(schema, 'true, 0', 'is_paused = true')}) ${audited(schema)}`,
-
-  unpause: (schema: string) => `
-    with changed as (${steered(schema, 'false, 0', 'is_paused = false')}) ${audited(schema)}`,
-
-  run_once: (schema: string) => `
-    with changed as (${steered(schema, 'false, 1', 'runs = o.runs + 1')}) ${audited(schema)}`,
-
-  steering: (schema: string) => `
+  steering: (schema) => `
     select o.is_paused, o.runs::integer from ${schema}.worker_orders o where o.worker = $1`,
 
-  workers: (schema: string) => `
+  workers: (schema) => `
     select w.worker, w.node, w.took_ms, w.done, w.error, ${ms('clock_timestamp() - w.ran_at')},
            w.every_ms
       from ${schema}.workers w
      order by w.worker, w.ran_at desc`,
 
   /** Each up to $1, of at most so many that are looked at. */
-  backlog: (schema: string) => `
+  backlog: (schema) => `
     select (select count(*)::integer
               from (select from ${schema}.staged_jobs j
                      where j.set_aside_at is null
@@ -158,10 +118,10 @@ const TEXTS = {
                      limit $1::integer) due)`,
 
   /** $3: results with commas between, null for any; $4: digests of callers. */
-  notes: (schema: string) => numberedNotes(schema, 'true'),
-  conflicts: (schema: string) => numberedNotes(schema, `t.result <> 'replayed'`),
+  notes: (schema) => numberedNotes(schema, 'true'),
+  conflicts: (schema) => numberedNotes(schema, `t.result <> 'replayed'`),
 
-  notes_of: (schema: string) => `
+  notes_of: (schema) => `
     select ${note('d')}
       from ${schema}.duplicates d
      where d.record_id = $1
@@ -169,13 +129,13 @@ const TEXTS = {
      limit $2`,
 
   /** $3: state or null; $4: callers. */
-  jobs: (schema: string) => numberedJobs(schema, 'true'),
-  jobs_set_aside: (schema: string) => numberedJobs(schema, 't.set_aside_at is not null'),
+  jobs: (schema) => numberedJobs(schema, 'true'),
+  jobs_set_aside: (schema) => numberedJobs(schema, 't.set_aside_at is not null'),
 
-  jobs_of: (schema: string) => `
+  jobs_of: (schema) => `
     select ${job('j')} from ${schema}.staged_jobs j where j.record_id = $1 order by j.number limit $2`,
 
-  lock_job: (schema: string) => `
+  lock_job: (schema) => `
     select ${job('j')}, j.number::text, r.caller,
            exists (select from ${schema}.staged_jobs o
                     where o.name = j.name and o.dedupe_key = j.dedupe_key
@@ -188,22 +148,22 @@ const TEXTS = {
        for update of j`,
 
   /** $3: whether settled; $4: callers. */
-  letters: (schema: string) => numberedLetters(schema, 'true'),
-  open_letters: (schema: string) => numberedLetters(schema, 't.settled_at is null'),
+  letters: (schema) => numberedLetters(schema, 'true'),
+  open_letters: (schema) => numberedLetters(schema, 't.settled_at is null'),
 
-  letter: (schema: string) => `
+  letter: (schema) => `
     select ${letter('d')} from ${schema}.dead_letters d where d.number = $1::bigint`,
 
-  lock_letter: (schema: string) => `
+  lock_letter: (schema) => `
     select ${letter('d')} from ${schema}.dead_letters d where d.number = $1::bigint for update`,
 
-  settle: (schema: string) => `
+  settle: (schema) => `
     select ${schema}.settle_letter(
              $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12),
            ${schema}.notify_waiters($13)::text`,
 
   /** $3: callers. What concerns no caller is seen by all. */
-  audit: (schema: string) =>
+  audit: (schema) =>
     numbered(
       `select t.number, t.at, t.author, t.action, t.subject, t.note, t.result, t.answer, t.ip,
               t.caller
@@ -212,10 +172,10 @@ const TEXTS = {
       `$3::text is null or x.caller is null or ($3::text)::jsonb @> to_jsonb(x.caller)`,
     ),
 
-  add_notes: (schema: string) => `
+  add_notes: (schema) => `
     select ${schema}.add_notes($1::text::jsonb, $2::text::jsonb, $3)::text`,
 
-  sweep_notes: (schema: string) => `
+  sweep_notes: (schema) => `
     with moment as materialized
          (select clock_timestamp() - $2::double precision * ${MS} as past),
          silent as
@@ -236,23 +196,6 @@ const TEXTS = {
                                 limit $1)
           returning 1)
     select greatest((select count(*) from notes), (select count(*) from counts))::integer`,
-}
-
-/** The line of the audit, $2 to $10, and who is woken, $11. */
-function audited(schema: string): string {
-  return `
-  insert into ${schema}.audit as a (
-         at, action, subject, author, note, result, answer, caller, ip, order_key)
-  values (clock_timestamp(), $2, $3, $4, $5, $6, $7, $8, $9, $10)
-  returning ${schema}.notify_waiters($11)::text, $1::bytea is null`
-}
-
-/** $1 is the worker's name as bytes, like every first value of a change. */
-function steered(schema: string, first: string, set: string): string {
-  return `
-    insert into ${schema}.worker_orders as o (worker, is_paused, runs, ordered_at)
-    values (convert_from($1::bytea, 'UTF8'), ${first}, clock_timestamp())
-        on conflict (worker) do update set ${set}, ordered_at = excluded.ordered_at`
 }
 
 function numberedNotes(schema: string, condition: string): string {

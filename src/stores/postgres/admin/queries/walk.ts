@@ -16,16 +16,17 @@ import { pack } from '../../record.ts'
  * Which index is walked:
  * - `created`: all of them.
  * - `open`: those without an answer.
+ * - `oldest`: the same, the oldest first; only to count.
  * - `failed`: those with an answer of 400 or more.
  * - `letters`: those with an open dead letter.
  * - `expired`: finished ones past their retention, by when they expired.
  * - `key`: those with one key.
  * - `id`: the one that the cursor names.
  */
-export type Driver = 'created' | 'open' | 'failed' | 'letters' | 'expired' | 'key' | 'id'
+export type Driver = 'created' | 'open' | 'oldest' | 'failed' | 'letters' | 'expired' | 'key' | 'id'
 
 /** How many records a page looks at. */
-export const SCANNED_MAX = 10_000
+const SCANNED_MAX = 10_000
 
 /** Where to go on. */
 export interface Position {
@@ -72,16 +73,16 @@ function pageQuery(schema: string, driver: Driver): Statement {
   return { name: '', text }
 }
 
-/** How many of each state are among the newest `scanned`. */
+/** How many of each state are among the first `scanned`, until $3 of them match. */
 function countQuery(schema: string, driver: Driver, scanned: number): Statement {
   const text = `
     ${CLOCK}
   select s.state, count(*)::integer
-    from (select t.state, (${matches(schema)}) as matches
+    from (select t.state
             from (${walked(schema, driver, scanned)}) w
                  ${standing(schema)}
-         ) s
-   where s.matches and $3::integer is not null
+           where ${matches(schema)}
+           limit $3::integer) s
    group by s.state`
   return { name: '', text }
 }
@@ -154,6 +155,13 @@ function walked(schema: string, driver: Driver, limit: number): string {
       return by('r.created_at', 'true')
     case 'open':
       return by('r.created_at', 'r.status is null')
+    case 'oldest':
+      return `
+    select r.created_at as at, r.id, ${READ}
+      from ${schema}.records r
+     where r.status is null and $1::bigint is null and $2::bytea is null
+     order by r.created_at
+     limit ${limit}`
     case 'failed':
       return by('r.created_at', 'r.status >= 400')
     case 'key':

@@ -8,7 +8,7 @@ import { TRANSACTION } from '../../queries.ts'
 import { MS, ms, type Texts } from './text.ts'
 
 /** Staged jobs. */
-export const JOBS = {
+export const JOBS: Texts<'stage' | 'take_jobs' | 'settle_jobs' | 'next_due'> = {
   /**
    * The job of a deduplication key has an id made of it: handed over twice, it is the same job. One
    * that waits already is locked, so that it is not handed over before this commit. $6 is who is
@@ -77,4 +77,4 @@ export const JOBS = {
      order by coalesce(j.run_at, '-infinity'), j.number
      limit 1
        for key share skip locked`,
-} satisfies Texts
+}

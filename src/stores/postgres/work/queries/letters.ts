@@ -18,8 +18,18 @@ export function letter(d: string): string {
 
 const LETTER = letter('d')
 
+type LetterVerb =
+  | 'take_abandoned'
+  | 'bury'
+  | 'take_untold'
+  | 'told'
+  | 'bury_unknown'
+  | 'find_letter'
+  | 'list_letters'
+  | 'settle_letter'
+
 /** Dead letters. */
-export const LETTERS = {
+export const LETTERS: Texts<LetterVerb> = {
   take_abandoned: (schema) => take(schema, `u.expires_at <= (select moment from clock)`),
 
   bury: (schema) => `
@@ -59,4 +69,4 @@ export const LETTERS = {
 
   settle_letter: (schema) => `
     select ${schema}.settle_letter($1, $2, $3, $4, $5, $6, $7, $8, $9, null, null, '')`,
-} satisfies Texts
+}

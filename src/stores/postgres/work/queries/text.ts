@@ -5,7 +5,7 @@
  */
 
 /** Statements by name, each made for the schema that it is to work on. */
-export type Texts = Readonly<Record<string, (schema: string) => string>>
+export type Texts<Name extends string = string> = Readonly<Record<Name, (schema: string) => string>>
 
 /** A millisecond. */
 export const MS = `interval '1 millisecond'`
