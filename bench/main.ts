@@ -29,6 +29,8 @@ const HOT = ['express/transaction', 'express/lease-redis']
 /** What is measured besides variants. */
 const REST = ['hot-key', 'sizes', 'imports']
 
+let isInterrupted = false
+
 try {
   const settings = readSettings(process.argv.slice(2))
   if (settings === undefined) console.log(USAGE)
@@ -44,10 +46,15 @@ async function bench(settings: Settings): Promise<void> {
   const startedAt = performance.now()
   // Waiting for a database server to end does not keep a process alive.
   const awake = setInterval(() => {}, 1000)
+  process.once('SIGINT', () => {
+    isInterrupted = true
+    console.error('\nNo more variants after this one; once more to end at once.')
+  })
   const world = await openWorld()
   const results = await emptyResults(world, settings)
   try {
     for (const [index, measurement] of wanted.entries()) {
+      if (isInterrupted) break
       progress(`${index + 1}/${wanted.length} ${measurement.workload} ${measurement.variant}`)
       await measureOne(world, measurement, results)
     }

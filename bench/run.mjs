@@ -3,7 +3,8 @@
  * the servers run the same code as the built package. `npm run bench -- --help` says more.
  */
 
-import { spawnSync } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
 import { existsSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { build } from 'esbuild'
@@ -43,7 +44,12 @@ await build({
     },
   ],
 })
-run(process.execPath, [join(built, 'main.mjs'), ...process.argv.slice(2)])
+// Interrupted, the benchmark brings what it has to an end, and so does this.
+process.on('SIGINT', () => {})
+const args = [join(built, 'main.mjs'), ...process.argv.slice(2)]
+const bench = spawn(process.execPath, args, { cwd: root, stdio: 'inherit' })
+const [status] = await once(bench, 'exit')
+process.exitCode = status ?? 1
 
 function run(command, args) {
   const { status } = spawnSync(command, args, { cwd: root, stdio: 'inherit' })

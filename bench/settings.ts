@@ -34,7 +34,7 @@ export const USAGE = `Usage: npm run bench -- [options]
                       run of everything does; others write bench/results/part.json
   --help              this text
 
-Prints a table and the goals.`
+Prints a table and the goals. Ctrl-C leaves out the variants that are still to come.`
 
 /** Something that was asked for and can not be. */
 export class UsageError extends Error {}

@@ -29,4 +29,6 @@ process.on('message', () => {
   process.send?.(usage)
 })
 process.on('disconnect', () => process.exit())
+// A run that is interrupted ends its servers when their turn is over.
+process.on('SIGINT', () => {})
 process.send?.({ port: await listen(route) })
