@@ -47,8 +47,8 @@ export interface Comparison extends Measurement {
 /** Keys of a ring of replays. */
 const RING = 256
 
-/** Requests before the first turn. */
-const WARM_UP = 600
+/** Requests before the first turn: until then much of the code has not been compiled. */
+const WARM_UP = 3000
 
 interface Turn extends Side {
   readonly result: LoadResult
