@@ -1,0 +1,51 @@
+/**
+ * What importing the package costs, for each of its subpaths, as it is published.
+ *
+ * @module
+ */
+
+import { execFile } from 'node:child_process'
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { promisify } from 'node:util'
+import { median } from './measure.ts'
+
+/** Milliseconds of an import, in a process that has imported nothing. */
+export interface ImportCost {
+  readonly subpath: string
+  readonly ms: number
+}
+
+const run = promisify(execFile)
+const ROOT = join(import.meta.dirname, '..')
+
+/** What an app imports: the engine, an adapter, a store. */
+export const TYPICAL = ['.', './express', './postgres'] as const
+
+/** Measures every subpath that can be imported alone, and the three that an app needs together. */
+export async function importCosts(times: number): Promise<ImportCost[]> {
+  const manifest: unknown = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8'))
+  // It is the package's own.
+  const { exports } = manifest as { readonly exports: Readonly<Record<string, string>> }
+  const costs: ImportCost[] = []
+  const together = TYPICAL.map((subpath) => exports[subpath] ?? '')
+  costs.push({ subpath: TYPICAL.join(' + '), ms: await costOf(together, times) })
+  for (const [subpath, file] of Object.entries(exports)) {
+    if (file.endsWith('.js')) costs.push({ subpath, ms: await costOf([file], times) })
+  }
+  return costs
+}
+
+async function costOf(files: readonly string[], times: number): Promise<number> {
+  const urls = files.map((file) => pathToFileURL(join(ROOT, file)).href)
+  const code = `const t = performance.now()
+    await Promise.all(${JSON.stringify(urls)}.map((url) => import(url)))
+    console.log(performance.now() - t)`
+  const found: number[] = []
+  for (let time = 0; time < times; time++) {
+    const { stdout } = await run(process.execPath, ['--input-type=module', '-e', code])
+    found.push(Number(stdout))
+  }
+  return median(found)
+}

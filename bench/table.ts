@@ -1,0 +1,70 @@
+/**
+ * Results as text: tables in the form of Markdown, for the terminal and for the docs.
+ *
+ * @module
+ */
+
+import { judge } from './goals.ts'
+import type { Results } from './results.ts'
+
+/** The tables of a run. */
+export function tablesOf(results: Results): string {
+  return [comparisonsOf(results), othersOf(results), goalsOf(results)].join('\n\n')
+}
+
+function comparisonsOf({ comparisons, counts }: Results): string {
+  const rows = comparisons.map((one) => {
+    const { variant, workload, connections, own, other, failures } = one
+    const cost = counts.find((count) => count.variant === variant && count.workload === workload)
+    return [
+      ...[variant, workload, String(connections), one.ratio.toFixed(2)],
+      `${one.ratios[0].toFixed(2)}–${one.ratios[1].toFixed(2)}`,
+      ...[own.perSecond.toFixed(0), own.p50Ms.toFixed(1), own.p99Ms.toFixed(1)],
+      `${own.cpuUs.toFixed(0)} (${other.cpuUs.toFixed(0)})`,
+      ...[plain(cost?.postgresRoundTrips), plain(cost?.fsyncs)],
+      ...[plain(cost?.walBytes, 0), plain(cost?.redisCommands), String(failures)],
+    ]
+  })
+  const head = [
+    ...['variant', 'keys', 'conn.', '× beside', 'range', 'req/s', 'p50 ms', 'p99 ms'],
+    ...['CPU µs (beside)', 'PG trips', 'fsyncs', 'WAL bytes', 'Redis cmds', 'failed'],
+  ]
+  return tableOf(head, rows)
+}
+
+function othersOf({ hotKeys, sizes, imports }: Results): string {
+  const rows = [
+    ...hotKeys.map(({ variant, duplicates, executions, failures, handlerMs, allMs }) => [
+      `${variant}: ${duplicates} duplicates at once, 2 processes`,
+      `${executions} execution, ${failures} failed, all answered after ${allMs.toFixed(0)} ms (handler ${handlerMs} ms)`,
+    ]),
+    ...imports.map(({ subpath, ms }) => [`import ${subpath}`, `${ms.toFixed(1)} ms`]),
+  ]
+  if (sizes !== undefined) {
+    const { postgresBytes, postgresRows, redisBytes } = sizes
+    rows.push([`PostgreSQL, ${postgresRows} records`, `${postgresBytes.toFixed(0)} bytes each`])
+    if (redisBytes !== null) rows.push(['Redis', `${redisBytes.toFixed(0)} bytes a record`])
+  }
+  return tableOf(['what', 'measured'], rows)
+}
+
+function goalsOf(results: Results): string {
+  const rows = judge(results).map(({ id, what, goal, measured, verdict }) => [
+    ...[id, what, goal, measured, verdict],
+  ])
+  return tableOf(['goal', 'what', 'bound', 'measured', 'verdict'], rows)
+}
+
+function plain(value: number | null | undefined, digits = 1): string {
+  return value == null ? '–' : String(Number(value.toFixed(digits)))
+}
+
+function tableOf(head: readonly string[], rows: readonly (readonly string[])[]): string {
+  const widths = head.map((name, column) =>
+    Math.max(name.length, ...rows.map((row) => row[column]?.length ?? 0)),
+  )
+  const line = (cells: readonly string[]) =>
+    `| ${cells.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join(' | ')} |`
+  const rule = `|${widths.map((width) => '-'.repeat(width + 2)).join('|')}|`
+  return [line(head), rule, ...rows.map(line)].join('\n')
+}

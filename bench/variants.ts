@@ -1,0 +1,63 @@
+/**
+ * What is measured, beside what.
+ *
+ * @module
+ */
+
+/** Which keys are sent: each a new one, or those of a ring over and over. */
+export type Workload = 'fresh' | 'replay'
+
+/** A variant to measure. */
+export interface Measurement {
+  /** Framework and setup. */
+  readonly variant: string
+  /** What it runs beside, in turns. */
+  readonly beside: string
+  readonly workload: Workload
+}
+
+const REPRISE = ['transaction', 'lease-redis']
+const EXPRESS_ONLY = ['lease-postgres', 'memory', 'phases']
+const EXPRESS_PEERS = [
+  ...['node-idempotency-redis', 'node-idempotency-memory', 'powertools-redis'],
+  ...['express-idempotency-redis', 'express-idempotency-memory', 'dbos', 'dbos-phases'],
+]
+
+const FRESH: readonly string[] = [
+  ...['express', 'fastify', 'hono', 'koa'].flatMap((framework) =>
+    REPRISE.map((setup) => `${framework}/${setup}`),
+  ),
+  ...EXPRESS_ONLY.map((setup) => `express/${setup}`),
+  'fastify/lease-postgres',
+  ...EXPRESS_PEERS.map((setup) => `express/${setup}`),
+  'fastify/node-idempotency-redis',
+]
+
+const REPLAYED: readonly string[] = [
+  ...['express', 'fastify'].flatMap((framework) =>
+    ['transaction', 'transaction-uncached', 'lease-redis', 'lease-redis-uncached'].map(
+      (setup) => `${framework}/${setup}`,
+    ),
+  ),
+  ...['hono/transaction', 'koa/transaction'],
+  ...['node-idempotency-redis', 'powertools-redis', 'express-idempotency-redis', 'dbos'].map(
+    (setup) => `express/${setup}`,
+  ),
+  'fastify/node-idempotency-redis',
+]
+
+/** Everything, in the order in which it is measured. */
+export const MEASUREMENTS: readonly Measurement[] = [
+  ...FRESH.map((variant) => measurement(variant, 'fresh')),
+  ...REPLAYED.map((variant) => measurement(variant, 'replay')),
+]
+
+/** Whether the variant is somebody else's. */
+export function isPeer(variant: string): boolean {
+  return /node-idempotency|powertools|express-idempotency|dbos/.test(variant)
+}
+
+function measurement(variant: string, workload: Workload): Measurement {
+  const [framework = ''] = variant.split('/')
+  return { variant, workload, beside: `${framework}/${workload === 'fresh' ? 'bare' : 'noop'}` }
+}
