@@ -7,25 +7,17 @@
 
 type Call = (...args: unknown[]) => unknown
 
-/** A member that is covered. This is done for every request, so it takes few and cheap steps. */
-interface Covered {
-  readonly name: string
-  readonly cover: PropertyDescriptor
-  /** An own member that was there before; what came from the prototype comes back by itself. */
-  readonly own: PropertyDescriptor | undefined
-  /** The method under the cover. */
-  readonly original: Call | undefined
-}
-
 /** The covered members of one object. */
 export class Cover {
-  readonly #target: Record<string, unknown>
-  readonly #covered = new Map<string, Covered>()
+  readonly #target: object
+  readonly #covers = new Map<string, PropertyDescriptor>()
+  /** Own members that were there before; what came from the prototype comes back by itself. */
+  readonly #own = new Map<string, PropertyDescriptor>()
+  readonly #originals = new Map<string, Call>()
   #isLifted = false
 
   constructor(target: object) {
-    // Members are asked for by name, and what is found is looked at before it is used.
-    this.#target = target as Record<string, unknown>
+    this.#target = target
   }
 
   /** Whether the members are as they were. */
@@ -35,25 +27,25 @@ export class Cover {
 
   /** Covers a method, if there is one. Whoever keeps the cover and calls it later gets the method. */
   method(name: string, replace: (args: unknown[]) => unknown): void {
-    const original = this.#target[name]
+    const original: unknown = Reflect.get(this.#target, name)
     if (!isCall(original)) return
+    this.#originals.set(name, original)
     const value: Call = (...args) => (this.#isLifted ? this.call(name, args) : replace(args))
-    const own = this.#ownOf(name)
-    this.#put({ name, cover: { value, configurable: true, writable: true }, own, original })
+    this.#put(name, { value, configurable: true, writable: true })
   }
 
   /** Covers a property. What others set it to meanwhile is there when the cover is lifted. */
   property(name: string, get: () => unknown): void {
-    const own = this.#ownOf(name)
     const set = (value: unknown) => {
+      const own = this.#own.get(name)
       if (own !== undefined && 'value' in own) own.value = value
     }
-    this.#put({ name, cover: { get, set, configurable: true }, own, original: undefined })
+    this.#put(name, { get, set, configurable: true })
   }
 
   /** Calls a method as it was under the cover. */
   call(name: string, args: readonly unknown[]): unknown {
-    const method: unknown = this.#covered.get(name)?.original ?? this.#target[name]
+    const method: unknown = this.#originals.get(name) ?? Reflect.get(this.#target, name)
     if (!isCall(method)) throw new TypeError(`${name} is not a method`)
     return Reflect.apply(method, this.#target, args)
   }
@@ -62,28 +54,20 @@ export class Cover {
   lift(): void {
     if (this.#isLifted) return
     this.#isLifted = true
-    for (const { name, cover, own } of this.#covered.values()) {
-      if (!this.#isOnTop(name, cover)) continue
-      if (own === undefined) delete this.#target[name]
+    for (const [name, cover] of this.#covers) {
+      const current = Reflect.getOwnPropertyDescriptor(this.#target, name)
+      if (current?.value !== cover.value || current?.get !== cover.get) continue
+      const own = this.#own.get(name)
+      if (own === undefined) Reflect.deleteProperty(this.#target, name)
       else Object.defineProperty(this.#target, name, own)
     }
   }
 
-  /** Whether nobody has put anything in the place of a cover. */
-  #isOnTop(name: string, cover: PropertyDescriptor): boolean {
-    if (cover.get === undefined) return this.#target[name] === cover.value
-    return Reflect.getOwnPropertyDescriptor(this.#target, name)?.get === cover.get
-  }
-
-  #ownOf(name: string): PropertyDescriptor | undefined {
-    // To ask whether there is one is far cheaper than to have none described.
-    if (!Object.hasOwn(this.#target, name)) return undefined
-    return Reflect.getOwnPropertyDescriptor(this.#target, name)
-  }
-
-  #put(covered: Covered): void {
-    this.#covered.set(covered.name, covered)
-    Object.defineProperty(this.#target, covered.name, covered.cover)
+  #put(name: string, cover: PropertyDescriptor): void {
+    const own = Reflect.getOwnPropertyDescriptor(this.#target, name)
+    if (own !== undefined) this.#own.set(name, own)
+    this.#covers.set(name, cover)
+    Object.defineProperty(this.#target, name, cover)
   }
 }
 

@@ -52,17 +52,10 @@ class Sink extends Writable {
   #start = ''
   #corks = 0
 
-  static {
-    // Corks are only counted: the head is wanted at once. A getter can not be declared in its place.
-    Object.defineProperty(Sink.prototype, 'writableCorked', {
-      get(this: Sink) {
-        return this.#corks
-      },
-    })
-  }
-
   constructor() {
     super({ highWaterMark: Number.MAX_SAFE_INTEGER })
+    // Corks are only counted: the head is wanted at once.
+    Object.defineProperty(this, 'writableCorked', { get: () => this.#corks })
   }
 
   override _write(chunk: Buffer, _encoding: string, done: () => void): void {
