@@ -153,7 +153,7 @@ process.on('message', async (text) => {
     const result = await run(key)
     const response = 'response' in result ? result.response : undefined
     const body = new TextDecoder().decode(response?.body)
-    const fate = 'fate' in result ? String(result.fate) : 'stored'
+    const fate = 'fate' in result ? result.fate : 'stored'
     tell({ id, outcome: result.outcome, status: response?.status ?? null, body, fate })
   } catch (error) {
     tell({ id, outcome: 'threw', status: null, body: String(error) })
