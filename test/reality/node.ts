@@ -146,7 +146,7 @@ const runs: Record<Mode, () => Run | Promise<Run>> = {
 }
 const run = await runs[task.mode]()
 
-process.on('message', async (text) => {
+async function take(text: unknown): Promise<void> {
   // The parent wrote it.
   const { id, key } = JSON.parse(String(text)) as NodeOrder
   try {
@@ -158,6 +158,8 @@ process.on('message', async (text) => {
   } catch (error) {
     tell({ id, outcome: 'threw', status: null, body: String(error) })
   }
-})
+}
+
+process.on('message', (text) => void take(text))
 process.on('disconnect', () => process.exit())
 tell({})
