@@ -146,18 +146,20 @@ const runs: Record<Mode, () => Run | Promise<Run>> = {
 }
 const run = await runs[task.mode]()
 
-process.on('message', async (text) => {
+async function take(text: unknown): Promise<void> {
   // The parent wrote it.
   const { id, key } = JSON.parse(String(text)) as NodeOrder
   try {
     const result = await run(key)
     const response = 'response' in result ? result.response : undefined
     const body = new TextDecoder().decode(response?.body)
-    const fate = 'fate' in result ? String(result.fate) : 'stored'
+    const fate = 'fate' in result ? result.fate : 'stored'
     tell({ id, outcome: result.outcome, status: response?.status ?? null, body, fate })
   } catch (error) {
     tell({ id, outcome: 'threw', status: null, body: String(error) })
   }
-})
+}
+
+process.on('message', (text) => void take(text))
 process.on('disconnect', () => process.exit())
 tell({})
