@@ -428,10 +428,10 @@ describe('a commit', () => {
     const worker = enqueuer(world, sink)
     worker.start()
     const registered = async () => {
-      const { rowCount } = await other.pool.query(
-        'select from reprise.waiters where until > clock_timestamp()',
+      const { rows } = await other.pool.query(
+        'select bool_and(until > clock_timestamp()) as watched from reprise.waiters',
       )
-      return rowCount === 1
+      return rows[0].watched === true
     }
     await vi.waitUntil(registered, { timeout: 90_000 })
     await other.stageAll((stage) => stage('job', 1))
