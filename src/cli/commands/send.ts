@@ -16,10 +16,14 @@ import {
   otherBody,
 } from '../http/exchange.ts'
 import { REQUEST_FLAGS, readRequest } from '../http/request-flags.ts'
+import { pause } from '../io.ts'
 import { table } from '../output.ts'
 import { plural } from '../words.ts'
 
 const TIMES_MAX = 1000
+/** How often a request that is in progress is asked for again, and the pause, in milliseconds. */
+const LOOKS_MAX = 60
+const LOOK_MS = 500
 
 /** `reprise send`. */
 export const send: Command = {
@@ -27,6 +31,7 @@ export const send: Command = {
   ...{ args: '<url>', config: 'ignored' },
   details: [
     'Ends with 3 if the answers show more than one effect. Point it at a server of your own.',
+    'While all that is heard is that the first is in progress, it is asked for again.',
   ],
   flags: [
     ...REQUEST_FLAGS,
@@ -78,9 +83,10 @@ export const send: Command = {
     // The values of the flag are the places.
     const cut = flags.text('cut') as Cut | undefined
     const first = (at: number) => ({ ...asked, cut: at === 0 ? cut : undefined })
-    const answers = flags.isOn('parallel')
+    const sent = flags.isOn('parallel')
       ? await Promise.all(Array.from({ length: times }, (_, at) => exchange(first(at), io)))
       : await inTurn(context, times, (at) => exchange(first(at), io))
+    const answers = [...sent, ...(await untilAnswered(context, sent, () => exchange(asked, io)))]
     const changed = flags.isOn('change-body') ? await exchange(withOther(asked), io) : undefined
     return summary(key, answers, changed)
   },
@@ -97,6 +103,21 @@ async function inTurn(
     answers.push(await attempt(at))
   }
   return answers
+}
+
+/** While the first is in progress, nobody can say what its effect is: it is asked for again. */
+async function untilAnswered(
+  { io }: Context,
+  sent: readonly Answered[],
+  attempt: () => Promise<Answered>,
+): Promise<readonly Answered[]> {
+  const more: Answered[] = []
+  let last = sent.some(isSuccess) ? undefined : sent.at(-1)
+  while (last?.status === 409 && more.length < LOOKS_MAX && (await pause(io, LOOK_MS))) {
+    last = await attempt()
+    more.push(last)
+  }
+  return more
 }
 
 /** The same request with another body: one more member, or more text. */
