@@ -7,6 +7,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { createServer as createHttpServer } from 'node:http'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -161,6 +162,20 @@ describe('C-30 dev', () => {
     expect(checked.exit).toBe(0)
     dev.child.kill('SIGTERM')
     expect((await dev.over).code).toBe(0)
+  })
+
+  test('C-37 asks again while the first is in progress', async () => {
+    let asked = 0
+    const busy = createHttpServer((_, response) => {
+      response.statusCode = ++asked < 4 ? 409 : 201
+      response.end('{"id":1}')
+    }).listen(0, '127.0.0.1')
+    onTestFinished(() => void busy.close())
+    await once(busy, 'listening')
+    const address = busy.address()
+    const port = typeof address === 'object' ? String(address?.port) : ''
+    const { document, exit } = await cli(['send', `http://127.0.0.1:${port}`, '--json'])
+    expect([exit, document['distinctEffects'], asked]).toEqual([0, 1, 4])
   })
 
   test('C-31 a port that was asked for and is taken is an error that names who asked; else the next', async () => {
