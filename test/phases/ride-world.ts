@@ -87,8 +87,6 @@ export interface RideWorld {
   effects(): Promise<ReadonlyMap<string, Effects>>
   /** Waits until the database has done everything that was sent to it. */
   quiet(): Promise<void>
-  /** Ends transactions whose process is silent, as the database does after the lease. */
-  endIdle(): Promise<void>
   /** Has every lease lapse, or that of one user's ride, as time would. */
   lapse(user?: string): Promise<void>
 }
@@ -157,13 +155,6 @@ export function useRides(): RideWorld {
                        and pid <> pg_backend_pid()`
       for (let looks = 0; (await pool.query(busy)).rowCount !== 0; looks++) {
         if (looks > LOOKS_MAX) throw new Error('The database is at work and does not end.')
-      }
-    },
-    async endIdle() {
-      const idle = `select pg_terminate_backend(pid) from pg_stat_activity
-                     where datname = current_database() and state like 'idle in transaction%'`
-      for (let looks = 0; (await pool.query(idle)).rowCount !== 0; looks++) {
-        if (looks > LOOKS_MAX) throw new Error('A transaction that was ended is still there.')
       }
     },
     async lapse(user) {
