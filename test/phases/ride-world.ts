@@ -47,6 +47,9 @@ const TABLES = `
 
 const LOOKS_MAX = 10_000
 
+/** So many looks in a row that see nobody at work. */
+const QUIET_LOOKS = 100
+
 /** What there is of one user's ride. */
 export interface Effects {
   readonly rides: number
@@ -87,6 +90,8 @@ export interface RideWorld {
   effects(): Promise<ReadonlyMap<string, Effects>>
   /** Waits until the database has done everything that was sent to it. */
   quiet(): Promise<void>
+  /** Ends transactions whose process is silent, as the database does after the lease. */
+  endIdle(): Promise<void>
   /** Has every lease lapse, or that of one user's ride, as time would. */
   lapse(user?: string): Promise<void>
 }
@@ -153,8 +158,19 @@ export function useRides(): RideWorld {
       const busy = `select from pg_stat_activity
                      where datname = current_database() and state = 'active'
                        and pid <> pg_backend_pid()`
-      for (let looks = 0; (await pool.query(busy)).rowCount !== 0; looks++) {
+      // What is still on its way to the database can not be seen there: it is quiet only when it has
+      // been for many looks, in each of which whoever has something to do gets a turn.
+      let quietLooks = 0
+      for (let looks = 0; quietLooks < QUIET_LOOKS; looks++) {
+        quietLooks = (await pool.query(busy)).rowCount === 0 ? quietLooks + 1 : 0
         if (looks > LOOKS_MAX) throw new Error('The database is at work and does not end.')
+      }
+    },
+    async endIdle() {
+      const idle = `select pg_terminate_backend(pid) from pg_stat_activity
+                     where datname = current_database() and state like 'idle in transaction%'`
+      for (let looks = 0; (await pool.query(idle)).rowCount !== 0; looks++) {
+        if (looks > LOOKS_MAX) throw new Error('A transaction that was ended is still there.')
       }
     },
     async lapse(user) {
