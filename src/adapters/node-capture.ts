@@ -9,8 +9,9 @@
  *    └─ discard() at any time: the handler's answer is thrown away, another is sent
  * ```
  *
- * While it holds, every call goes to a stage, so the handler sees what Node would have shown it.
- * Interim responses and trailers are not held: the former have to go out at once, the latter wait in
+ * While it holds, every call goes to a stage, so the handler sees what Node would have shown it. A
+ * plain answer gets none unless somebody does more with it: the response itself looks as if its head
+ * were sent, and Node says the rest. Interim responses and trailers are not held: the former have to go out at once, the latter wait in
  * the response by themselves.
  *
  * @module
@@ -20,6 +21,7 @@ import type { ServerResponse } from 'node:http'
 import type { CapturedResponse, Header } from '../core/response.ts'
 import { Cover } from './node-cover.ts'
 import { headersOf, markedArgs, setHeaders } from './node-head.ts'
+import { type PlainHead, plainBody, plainHead, plainWriteHead } from './node-plain.ts'
 import { NodeSources } from './node-sources.ts'
 import { copyStatus, createStage, type Stage } from './node-stage.ts'
 import type { CaptureOptions } from './options.ts'
@@ -41,6 +43,9 @@ export class NodeCapture {
   #bytes = 0
   /** There from the moment when the head would have been sent. */
   #stage: Stage | undefined
+  /** The head of an answer that is plain so far. */
+  #plain: PlainHead | undefined
+  #isPlainEnded = false
   #isImplying = false
   #isSettled = false
   #isGone = false
@@ -69,6 +74,7 @@ export class NodeCapture {
     this.#isGone = true
     // Whatever was assigned after the head could no longer change it.
     if (this.#stage !== undefined) copyStatus(this.#stage.response, response)
+    if (this.#plain !== undefined) setStatus(response, this.#plain)
     const [first, ...rest] = this.#held
     const head = first?.[0] === 'writeHead' ? markedArgs(first[1], marks) : undefined
     if (head === undefined) setHeaders(response, marks)
@@ -101,11 +107,12 @@ export class NodeCapture {
 
   /** Gives the answer up that is already being written: the rest will not come. */
   cut(error?: unknown): void {
-    if (this.#stage !== undefined && !this.#isEnded) this.#destroy([error])
+    const hasHead = this.#stage !== undefined || this.#plain !== undefined
+    if (hasHead && !this.#isEnded) this.#destroy([error])
   }
 
   get #isEnded(): boolean {
-    return this.#stage?.response.writableEnded === true
+    return this.#isPlainEnded || this.#stage?.response.writableEnded === true
   }
 
   #takeOver(): void {
@@ -116,25 +123,54 @@ export class NodeCapture {
     cover.method('write', (args) => this.#write(args))
     cover.method('end', (args) => this.#end(args))
     cover.method('destroy', (args) => this.#destroy(args))
-    for (const name of ['cork', 'uncork']) cover.method(name, () => this.#cork(name))
-    for (const name of HEAD_METHODS) cover.method(name, (args) => this.#onHead(name, args))
-    for (const [name, early] of SEEN) {
-      cover.property(name, () => {
-        return this.#stage === undefined ? early : Reflect.get(this.#stage.response, name)
-      })
+    cover.method('cork', () => this.#cork('cork'))
+    cover.method('uncork', () => this.#cork('uncork'))
+    this.#response.prependListener('close', this.#hide)
+  }
+
+  /** The stage is looked at from now on. */
+  #show({ response: stage }: Stage): void {
+    for (const name of HEAD_METHODS) {
+      this.#cover.method(name, (args) => invoke(stage, name, args))
     }
-    for (const name of ['destroyed', 'closed', '_closed']) cover.property(name, () => false)
+    for (const name of SEEN) this.#cover.property(name, () => Reflect.get(stage, name))
+  }
+
+  /** A client that has gone away is kept from the handler, which would give up. */
+  readonly #hide = (): void => {
+    for (const name of ['destroyed', 'closed', '_closed']) {
+      this.#cover.property(name, () => false)
+    }
   }
 
   #letGo(): void {
     this.#sources.stop()
+    this.#response.off('close', this.#hide)
     this.#cover.lift()
+    if (this.#plain !== undefined) setHead(this.#response, null)
   }
 
   #writeHead(args: unknown[]): unknown {
-    if (this.#isImplying) return this.#response
-    this.#perform('writeHead', args)
-    return this.#response
+    const response = this.#response
+    if (this.#isImplying) return response
+    const isFirst = this.#stage === undefined && this.#held.length === 0
+    const head = isFirst ? plainWriteHead(response, args) : undefined
+    if (head === undefined) {
+      this.#perform('writeHead', args)
+      return response
+    }
+    // Node merges them into those that are set, and only then can they be read.
+    if (response.getHeaderNames().length > 0) setHeaders(response, head.headers)
+    setStatus(response, head)
+    this.#held.push(['writeHead', args])
+    this.#pretend(head)
+    return response
+  }
+
+  /** Makes the response look as if this head were sent. */
+  #pretend(head: PlainHead): void {
+    this.#plain = head
+    setHead(this.#response, HELD_HEAD)
   }
 
   #flushHeaders(): void {
@@ -161,10 +197,32 @@ export class NodeCapture {
       return this.#response
     }
     const kept = copied(chunk)
+    if (this.#endPlain(kept, encoding)) {
+      this.#held.push(['end', [kept, encoding, callback]])
+      return this.#response
+    }
     this.#perform('end', [chunk, encoding], [kept, encoding, callback])
     this.#take(kept, encoding)
     this.#capture({ body: Buffer.concat(this.#chunks) })
     return this.#response
+  }
+
+  /** Ends a plain answer; says whether it is one. */
+  #endPlain(chunk: unknown, encoding: unknown): boolean {
+    const body = plainBody(chunk, encoding)
+    if (body === undefined || this.#stage !== undefined) return false
+    if (this.#held.length > 0 && this.#plain === undefined) return false
+    if (this.#plain === undefined) {
+      this.#imply()
+      const head = plainHead(this.#response)
+      if (head === undefined) return false
+      this.#pretend(head)
+    }
+    this.#isPlainEnded = true
+    this.#cover.property('writableEnded', () => true)
+    this.#take(chunk, encoding)
+    this.#capture({ body: this.#chunks[0] ?? new Uint8Array() })
+    return true
   }
 
   #cork(name: string): void {
@@ -185,37 +243,40 @@ export class NodeCapture {
     return this.#cover.call('destroy', args)
   }
 
-  /** Headers are the response's own until they would have been sent; then nobody can change them. */
-  #onHead(name: string, args: unknown[]): unknown {
-    if (this.#stage === undefined) return this.#cover.call(name, args)
-    return invoke(this.#stage.response, name, args)
-  }
-
   /** Has a call done on the stage, and keeps it for later unless it fails. */
   #perform(name: string, args: unknown[], kept: readonly unknown[] = args): unknown {
     const wasEnded = this.#isEnded
     const stage = this.#stage ?? this.#enter(name)
     const result = invoke(stage.response, name, args)
     if (!wasEnded) this.#held.push([name, kept])
+    if (this.#stage === undefined) this.#show(stage)
     this.#stage = stage
     copyStatus(stage.response, this.#response)
     return result
   }
 
   #enter(name: string): Stage {
-    const response = this.#response
-    if (name !== 'writeHead') {
-      // Node makes a head by this call where the handler made none; others may have covered it too.
-      this.#isImplying = true
-      try {
-        response.writeHead(response.statusCode)
-      } finally {
-        this.#isImplying = false
-      }
+    const isPlain = this.#plain !== undefined
+    if (!isPlain && name !== 'writeHead') this.#imply()
+    const stage = createStage(this.#response)
+    for (const [held, args] of this.#held) invoke(stage.response, held, args.filter(isNoCall))
+    if (isPlain) {
+      // From here on the stage knows more than what was pretended.
+      setHead(this.#response, null)
+      this.#plain = undefined
+      this.#isPlainEnded = false
     }
-    const stage = createStage(response)
-    for (const [corked] of this.#held) invoke(stage.response, corked, [])
     return stage
+  }
+
+  /** Node makes a head by this call where the handler made none; others may have covered it too. */
+  #imply(): void {
+    this.#isImplying = true
+    try {
+      this.#response.writeHead(this.#response.statusCode)
+    } finally {
+      this.#isImplying = false
+    }
   }
 
   /** Events come one by one; a client that waits for the first would wait for ever. */
@@ -241,10 +302,10 @@ export class NodeCapture {
   }
 
   #capture(body: Omit<CapturedResponse, 'status' | 'headers'>): void {
-    if (this.#isSettled || this.#stage === undefined) return
+    if (this.#isSettled) return
     this.#isSettled = true
-    const { response } = this.#stage
-    this.#settle({ status: response.statusCode, headers: this.#stage.headers(), ...body })
+    const head = this.#plain ?? headOf(this.#stage)
+    if (head !== undefined) this.#settle({ status: head.status, headers: head.headers, ...body })
   }
 }
 
@@ -254,16 +315,31 @@ const HEAD_METHODS = [
 ]
 
 /**
- * What can be seen of a response, and how it looks before its head is sent. The deprecated `finished`
- * stays the truth: by it a server that closes tells idle connections from those that it still owes an
- * answer.
+ * What can be seen of a response once its head is sent. The deprecated `finished` stays the truth: by
+ * it a server that closes tells idle connections from those that it still owes an answer.
  */
-const SEEN: readonly (readonly [name: string, early: unknown])[] = [
-  ['headersSent', false],
-  ['_header', null],
-  ['writableEnded', false],
-  ['writableCorked', 0],
-]
+const SEEN = ['headersSent', '_header', 'writableEnded', 'writableCorked']
+
+/** Stands for a head that is held back. */
+const HELD_HEAD = 'held'
+
+/** What Node takes as the sign that the head is sent: nobody can change it any more. */
+function setHead(response: ServerResponse, head: typeof HELD_HEAD | null): void {
+  Reflect.set(response, '_header', head)
+}
+
+function setStatus(response: ServerResponse, { status, message }: PlainHead): void {
+  response.statusCode = status
+  if (message !== undefined) response.statusMessage = message
+}
+
+function headOf(stage: Stage | undefined): Pick<PlainHead, 'status' | 'headers'> | undefined {
+  return stage && { status: stage.response.statusCode, headers: stage.headers() }
+}
+
+function isNoCall(arg: unknown): boolean {
+  return typeof arg !== 'function'
+}
 
 function isOfEvents([name, value]: Header): boolean {
   return name.toLowerCase() === 'content-type' && /^text\/event-stream\b/i.test(value)

@@ -2,50 +2,63 @@
  * Covers members of an object for a while, and lifts the cover again without disturbing what others
  * have put on top of it in the meantime.
  *
+ * It is done to every response, so it has to leave the object in the shape that the engine is fast
+ * with: methods are assigned, and assigned back, instead of defined and deleted.
+ *
  * @module
  */
 
 type Call = (...args: unknown[]) => unknown
 
+/** A method that is covered, and what covers it. */
+interface CoveredMethod {
+  readonly name: string
+  readonly original: Call
+  readonly cover: Call
+}
+
+/** A property that is covered; `own` is what was there, unless it came from the prototype. */
+interface CoveredProperty {
+  readonly name: string
+  readonly get: () => unknown
+  readonly own: PropertyDescriptor | undefined
+}
+
 /** The covered members of one object. */
 export class Cover {
   readonly #target: object
-  readonly #covers = new Map<string, PropertyDescriptor>()
-  /** Own members that were there before; what came from the prototype comes back by itself. */
-  readonly #own = new Map<string, PropertyDescriptor>()
-  readonly #originals = new Map<string, Call>()
+  readonly #methods: CoveredMethod[] = []
+  readonly #properties: CoveredProperty[] = []
   #isLifted = false
 
   constructor(target: object) {
     this.#target = target
   }
 
-  /** Whether the members are as they were. */
-  get isLifted(): boolean {
-    return this.#isLifted
-  }
-
   /** Covers a method, if there is one. Whoever keeps the cover and calls it later gets the method. */
   method(name: string, replace: (args: unknown[]) => unknown): void {
     const original: unknown = Reflect.get(this.#target, name)
     if (!isCall(original)) return
-    this.#originals.set(name, original)
-    const value: Call = (...args) => (this.#isLifted ? this.call(name, args) : replace(args))
-    this.#put(name, { value, configurable: true, writable: true })
+    const cover: Call = (...args) =>
+      this.#isLifted ? Reflect.apply(original, this.#target, args) : replace(args)
+    this.#methods.push({ name, original, cover })
+    put(this.#target, name, cover)
   }
 
   /** Covers a property. What others set it to meanwhile is there when the cover is lifted. */
   property(name: string, get: () => unknown): void {
+    const own = Reflect.getOwnPropertyDescriptor(this.#target, name)
     const set = (value: unknown) => {
-      const own = this.#own.get(name)
       if (own !== undefined && 'value' in own) own.value = value
     }
-    this.#put(name, { get, set, configurable: true })
+    this.#properties.push({ name, get, own })
+    Object.defineProperty(this.#target, name, { get, set, configurable: true })
   }
 
   /** Calls a method as it was under the cover. */
   call(name: string, args: readonly unknown[]): unknown {
-    const method: unknown = this.#originals.get(name) ?? Reflect.get(this.#target, name)
+    const covered = this.#methods.find((one) => one.name === name)
+    const method: unknown = covered?.original ?? Reflect.get(this.#target, name)
     if (!isCall(method)) throw new TypeError(`${name} is not a method`)
     return Reflect.apply(method, this.#target, args)
   }
@@ -54,21 +67,22 @@ export class Cover {
   lift(): void {
     if (this.#isLifted) return
     this.#isLifted = true
-    for (const [name, cover] of this.#covers) {
-      const current = Reflect.getOwnPropertyDescriptor(this.#target, name)
-      if (current?.value !== cover.value || current?.get !== cover.get) continue
-      const own = this.#own.get(name)
+    // The last first: the shape of an object goes back to what it was only in that order.
+    for (const { name, get, own } of this.#properties.reverse()) {
+      if (Reflect.getOwnPropertyDescriptor(this.#target, name)?.get !== get) continue
       if (own === undefined) Reflect.deleteProperty(this.#target, name)
       else Object.defineProperty(this.#target, name, own)
     }
+    for (const { name, original, cover } of this.#methods) {
+      if (Reflect.get(this.#target, name) === cover) put(this.#target, name, original)
+    }
   }
+}
 
-  #put(name: string, cover: PropertyDescriptor): void {
-    const own = Reflect.getOwnPropertyDescriptor(this.#target, name)
-    if (own !== undefined) this.#own.set(name, own)
-    this.#covers.set(name, cover)
-    Object.defineProperty(this.#target, name, cover)
-  }
+/** Assigns a method, or defines it where somebody has forbidden to assign it. */
+function put(target: object, name: string, value: Call): void {
+  if (Reflect.set(target, name, value) && Reflect.get(target, name) === value) return
+  Object.defineProperty(target, name, { value, configurable: true, writable: true })
 }
 
 function isCall(value: unknown): value is Call {

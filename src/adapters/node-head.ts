@@ -12,7 +12,25 @@ export function headersOf(response: ServerResponse): readonly Header[] {
   // The types of Node 20 do not know it, and HTTP/2 does not have it.
   const { getRawHeaderNames } = response as { getRawHeaderNames?: () => string[] }
   const names = getRawHeaderNames?.call(response) ?? response.getHeaderNames()
-  return names.flatMap((name) => valuesOf([name, response.getHeader(name)]))
+  const headers: Header[] = []
+  for (const name of names) {
+    const value = response.getHeader(name)
+    const lines = Array.isArray(value) ? value : [value]
+    for (const line of lines) if (line !== undefined) headers.push([name, textOf(line)])
+  }
+  return headers
+}
+
+/** What Node adds of its own accord is about one connection. */
+const OF_CONNECTION: ReadonlySet<string> = new Set([
+  'connection',
+  'keep-alive',
+  'transfer-encoding',
+])
+
+/** Whether a header is about the connection and not about the answer. */
+export function isOfConnection(name: string): boolean {
+  return OF_CONNECTION.has(name.toLowerCase())
 }
 
 /** The lines of each header, in the order and the spelling in which the names first occur. */
@@ -73,8 +91,7 @@ function pairsOf(list: readonly unknown[]): readonly Pair[] {
   return list.flatMap((name, at): readonly Pair[] => (at % 2 === 0 ? [[name, list[at + 1]]] : []))
 }
 
-function valuesOf([name, value]: Pair): readonly Header[] {
-  if (value === undefined) return []
-  const values: readonly unknown[] = Array.isArray(value) ? value : [value]
-  return values.map((one): Header => [String(name), String(one)])
+/** Node writes whatever it was given. */
+function textOf(line: unknown): string {
+  return typeof line === 'string' ? line : String(line)
 }

@@ -42,58 +42,71 @@ export function shelter(request: IncomingMessage, onCut: () => void): () => void
 /** What tells that the other side has gone. The end of an HTTP/2 stream is only that of its body. */
 const PARTING: ReadonlySet<unknown> = new Set(['error', 'aborted', 'close'])
 
+/**
+ * It stays on the connection, where it costs next to nothing while nobody is in it: to put it up and
+ * take it down for every request would make each use of the connection slow, ours or not.
+ */
 class Shelter {
   readonly #connection: Duplex
   readonly #guests = new Set<Guest>()
-  readonly #withheld: unknown[][] = []
-  readonly #cover: Cover
+  readonly #emit: Duplex['emit']
+  #withheld: unknown[][] = []
+  /** There from when the connection would look closed. */
+  #blind: Cover | undefined
 
   constructor(connection: Duplex) {
     this.#connection = connection
-    this.#cover = new Cover(connection)
     shelters.set(connection, this)
-    this.#cover.method('emit', (args) => this.#emit(args))
-    this.#cover.method('destroy', (args) => this.#destroy(args))
-    this.#cover.property('writable', () => true)
-    this.#cover.property('destroyed', () => false)
+    const { emit, destroy } = connection
+    this.#emit = emit
+    connection.emit = (event: string | symbol, ...args: unknown[]) => {
+      const isWithheld = this.#guests.size > 0 && this.#isParting(event) && this.#isReceived
+      if (!isWithheld) return emit.call(connection, event, ...args)
+      this.#hide()
+      this.#withheld.push([event, ...args])
+      return true
+    }
+    connection.destroy = (error, ...more) => {
+      if (this.#guests.size === 0) return destroy.call(connection, error, ...more)
+      // Errors and ends come from the other side.
+      const isOwn = error == null && !connection.readableEnded && this.#isReceived
+      this.#hide()
+      const result = destroy.call(connection, error, ...more)
+      if (isOwn) for (const { onCut } of this.#guests) onCut()
+      return result
+    }
   }
 
   enter(guest: Guest): () => void {
     this.#guests.add(guest)
     return () => {
-      this.#guests.delete(guest)
-      if (this.#guests.size === 0) this.#close()
+      if (this.#guests.delete(guest) && this.#guests.size === 0) this.#close()
     }
   }
 
   #close(): void {
-    if (this.#cover.isLifted) return
-    this.#cover.lift()
-    shelters.delete(this.#connection)
+    this.#blind?.lift()
+    this.#blind = undefined
+    if (this.#withheld.length === 0) return
+    const withheld = this.#withheld
+    this.#withheld = []
     // The answer goes first: a client that has only ended its side still reads.
     process.nextTick(() => {
-      for (const args of this.#withheld) this.#cover.call('emit', args)
+      for (const args of withheld) Reflect.apply(this.#emit, this.#connection, args)
     })
   }
 
-  #emit(args: unknown[]): unknown {
-    // Whoever still reads a body has to know that the rest will not come.
-    const isParting = PARTING.has(args[0]) || (args[0] === 'end' && this.#isSocket)
-    if (!isParting || !this.#isReceived) return this.#cover.call('emit', args)
-    this.#withheld.push(args)
-    return true
+  /** Keeps from who looks what is kept from who listens. */
+  #hide(): void {
+    if (this.#blind !== undefined) return
+    this.#blind = new Cover(this.#connection)
+    this.#blind.property('writable', () => true)
+    this.#blind.property('destroyed', () => false)
   }
 
-  /** Errors and ends come from the other side. */
-  #destroy(args: unknown[]): unknown {
-    const isOwn = args[0] == null && !this.#connection.readableEnded && this.#isReceived
-    const result = this.#cover.call('destroy', args)
-    if (isOwn) for (const { onCut } of this.#guests) onCut()
-    return result
-  }
-
-  get #isSocket(): boolean {
-    return this.#connection instanceof Socket
+  /** Whoever still reads a body has to know that the rest will not come. */
+  #isParting(event: unknown): boolean {
+    return PARTING.has(event) || (event === 'end' && this.#connection instanceof Socket)
   }
 
   get #isReceived(): boolean {

@@ -9,7 +9,7 @@ import { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { Writable } from 'node:stream'
 import type { Header } from '../core/response.ts'
-import { headersOf, setHeaders } from './node-head.ts'
+import { headersOf, isOfConnection, setHeaders } from './node-head.ts'
 
 /** A stage. */
 export interface Stage {
@@ -76,13 +76,6 @@ class Sink extends Writable {
   }
 }
 
-/** What Node adds of its own accord is about a connection that is not there. */
-const OF_CONNECTION: ReadonlySet<string> = new Set([
-  'connection',
-  'keep-alive',
-  'transfer-encoding',
-])
-
 function headersIn(head: string): readonly Header[] {
   const [, ...lines] = head.split('\r\n')
   return lines
@@ -90,5 +83,5 @@ function headersIn(head: string): readonly Header[] {
       const colon = line.indexOf(':')
       return [line.slice(0, colon), line.slice(colon + 1).trim()]
     })
-    .filter(([name]) => !OF_CONNECTION.has(name.toLowerCase()))
+    .filter(([name]) => !isOfConnection(name))
 }

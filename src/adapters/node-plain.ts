@@ -1,0 +1,126 @@
+/**
+ * Answers that are plain: a head and one body, all of it in a call or two. Nearly every answer is,
+ * and what Node would make of it is known without having Node do it on a stage.
+ *
+ * Whatever is not plain beyond doubt is none: then the stage says what comes of it.
+ *
+ * @module
+ */
+
+import { type ServerResponse, validateHeaderName } from 'node:http'
+import type { Header } from '../core/response.ts'
+import { headersOf, isOfConnection } from './node-head.ts'
+
+/** The head of a plain answer. */
+export interface PlainHead {
+  readonly status: number
+  /** The reason that was given, if any. */
+  readonly message: string | undefined
+  readonly headers: readonly Header[]
+}
+
+/** The body of a plain answer. */
+export interface PlainBody {
+  readonly chunk: string | Uint8Array | null | undefined
+  readonly encoding: BufferEncoding | undefined
+}
+
+/** Anything else is written in one encoding or another, depending on what comes after it. */
+const PLAIN_TEXT = /^[\t\x20-\x7e]*$/
+
+/** Node treats these in a way of its own. */
+const SPECIAL: ReadonlySet<string> = new Set(['cookie', 'trailer', 'expect', 'upgrade'])
+
+/** The head that a response has by now; `undefined` when it is not plain. */
+export function plainHead(response: ServerResponse): PlainHead | undefined {
+  // HTTP/2 has rules of its own; so have answers without a body, and those that Node counts.
+  if ('stream' in response || response.req.method === 'HEAD') return undefined
+  const { statusCode: status, statusMessage, strictContentLength } = response
+  if (!isPlainStatus(status) || strictContentLength) return undefined
+  if (statusMessage && !PLAIN_TEXT.test(statusMessage)) return undefined
+  const headers = headersOf(response).filter(([name]) => !isOfConnection(name))
+  if (!headers.every(isPlainHeader)) return undefined
+  return { status, message: statusMessage || undefined, headers }
+}
+
+/**
+ * The head that a response gets from these arguments of `writeHead`; `undefined` when it is not
+ * plain.
+ */
+export function plainWriteHead(
+  response: ServerResponse,
+  args: readonly unknown[],
+): PlainHead | undefined {
+  const before = plainHead(response)
+  const [status, ...rest] = args
+  const message = typeof rest[0] === 'string' ? rest.shift() : undefined
+  const [given = {}, ...more] = rest
+  if (before === undefined || !isPlainStatus(status) || more.length > 0) return undefined
+  // Only a string was taken out.
+  const reason = (message as string | undefined) ?? before.message
+  if (reason !== undefined && !PLAIN_TEXT.test(reason)) return undefined
+  const headers = isRecord(given) ? withHeaders(before.headers, given) : undefined
+  return headers && { status, message: reason, headers }
+}
+
+/** The body that these arguments of `end` make; `undefined` when it is not plain. */
+export function plainBody(chunk: unknown, encoding: unknown): PlainBody | undefined {
+  const isPlain = chunk == null || typeof chunk === 'string' || chunk instanceof Uint8Array
+  if (!isPlain) return undefined
+  if (encoding == null) return { chunk, encoding: undefined }
+  const isKnown = typeof encoding === 'string' && Buffer.isEncoding(encoding)
+  return isKnown ? { chunk, encoding } : undefined
+}
+
+/** The headers with those of `writeHead` in place of others of the same names. */
+function withHeaders(
+  before: readonly Header[],
+  given: Readonly<Record<string, unknown>>,
+): readonly Header[] | undefined {
+  const headers = new Map<string, readonly Header[]>()
+  for (const header of before) {
+    const name = header[0].toLowerCase()
+    headers.set(name, [...(headers.get(name) ?? []), header])
+  }
+  const names = new Set<string>()
+  for (const [written, value] of Object.entries(given)) {
+    const name = written.toLowerCase()
+    if (names.has(name)) return undefined
+    names.add(name)
+    if (!isName(written)) return undefined
+    const values: readonly unknown[] = Array.isArray(value) ? value : [value]
+    if (!values.every(isTextOrNumber)) return undefined
+    const lines = values.map((one): Header => [written, String(one)])
+    if (!lines.every(isPlainHeader)) return undefined
+    if (!isOfConnection(name)) headers.set(name, lines)
+  }
+  return [...headers.values()].flat()
+}
+
+function isPlainHeader([name, value]: Header): boolean {
+  return PLAIN_TEXT.test(value) && !SPECIAL.has(name.toLowerCase())
+}
+
+function isTextOrNumber(value: unknown): value is string | number {
+  return typeof value === 'string' || typeof value === 'number'
+}
+
+/** Whether Node takes this as the name of a header. */
+function isName(name: string): boolean {
+  try {
+    validateHeaderName(name)
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** Neither interim, nor one that has no body, nor none at all. */
+function isPlainStatus(status: unknown): status is number {
+  if (typeof status !== 'number' || !Number.isInteger(status)) return false
+  return status >= 200 && status <= 999 && status !== 204 && status !== 304
+}
+
+function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
