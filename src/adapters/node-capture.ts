@@ -19,14 +19,20 @@
 
 import type { ServerResponse } from 'node:http'
 import type { CapturedResponse, Header } from '../core/response.ts'
+import { bytesOf, copied, type HeldCall, invoke, partsOf, silenced } from './node-calls.ts'
 import { Cover } from './node-cover.ts'
-import { headersOf, markedArgs, setHeaders } from './node-head.ts'
-import { type PlainHead, plainBody, plainHead, plainWriteHead } from './node-plain.ts'
+import { headersOf, markedCalls, setHeaders } from './node-head.ts'
+import {
+  isPlainBody,
+  type PlainHead,
+  plainHead,
+  plainWriteHead,
+  pretendSent,
+  setStatus,
+} from './node-plain.ts'
 import { NodeSources } from './node-sources.ts'
 import { copyStatus, createStage, type Stage } from './node-stage.ts'
 import type { CaptureOptions } from './options.ts'
-
-type Held = readonly [method: string, args: readonly unknown[]]
 
 /** One response being held back. */
 export class NodeCapture {
@@ -38,7 +44,7 @@ export class NodeCapture {
   readonly #sources: NodeSources
   readonly #headersBefore: readonly Header[]
   readonly #statusBefore: number
-  readonly #held: Held[] = []
+  readonly #held: HeldCall[] = []
   readonly #chunks: Buffer[] = []
   #bytes = 0
   /** There from the moment when the head would have been sent. */
@@ -47,6 +53,7 @@ export class NodeCapture {
   #plain: PlainHead | undefined
   #isPlainEnded = false
   #isImplying = false
+  #isImplied = false
   #isSettled = false
   #isGone = false
   #needsDrain = false
@@ -75,11 +82,9 @@ export class NodeCapture {
     // Whatever was assigned after the head could no longer change it.
     if (this.#stage !== undefined) copyStatus(this.#stage.response, response)
     if (this.#plain !== undefined) setStatus(response, this.#plain)
-    const [first, ...rest] = this.#held
-    const head = first?.[0] === 'writeHead' ? markedArgs(first[1], marks) : undefined
-    if (head === undefined) setHeaders(response, marks)
-    if (first !== undefined) this.#cover.call(first[0], head ?? first[1])
-    for (const [name, args] of rest) this.#cover.call(name, args)
+    const marked = markedCalls(this.#held, marks)
+    if (marked === undefined) setHeaders(response, marks)
+    for (const [name, args] of marked ?? this.#held) this.#cover.call(name, args)
     if (this.#needsDrain && !this.#isEnded) response.emit('drain')
   }
 
@@ -107,8 +112,7 @@ export class NodeCapture {
 
   /** Gives the answer up that is already being written: the rest will not come. */
   cut(error?: unknown): void {
-    const hasHead = this.#stage !== undefined || this.#plain !== undefined
-    if (hasHead && !this.#isEnded) this.#destroy([error])
+    if ((this.#stage ?? this.#plain) && !this.#isEnded) this.#destroy([error])
   }
 
   get #isEnded(): boolean {
@@ -123,31 +127,18 @@ export class NodeCapture {
     cover.method('write', (args) => this.#write(args))
     cover.method('end', (args) => this.#end(args))
     cover.method('destroy', (args) => this.#destroy(args))
-    cover.method('cork', () => this.#cork('cork'))
-    cover.method('uncork', () => this.#cork('uncork'))
+    for (const name of ['cork', 'uncork']) cover.method(name, () => this.#cork(name))
     this.#response.prependListener('close', this.#hide)
   }
 
-  /** The stage is looked at from now on. */
-  #show({ response: stage }: Stage): void {
-    for (const name of HEAD_METHODS) {
-      this.#cover.method(name, (args) => invoke(stage, name, args))
-    }
-    for (const name of SEEN) this.#cover.property(name, () => Reflect.get(stage, name))
-  }
-
   /** A client that has gone away is kept from the handler, which would give up. */
-  readonly #hide = (): void => {
-    for (const name of ['destroyed', 'closed', '_closed']) {
-      this.#cover.property(name, () => false)
-    }
-  }
+  readonly #hide = (): void => PARTED.forEach((name) => this.#cover.property(name, () => false))
 
   #letGo(): void {
     this.#sources.stop()
     this.#response.off('close', this.#hide)
     this.#cover.lift()
-    if (this.#plain !== undefined) setHead(this.#response, null)
+    if (this.#plain !== undefined) pretendSent(this.#response, false)
   }
 
   #writeHead(args: unknown[]): unknown {
@@ -170,7 +161,7 @@ export class NodeCapture {
   /** Makes the response look as if this head were sent. */
   #pretend(head: PlainHead): void {
     this.#plain = head
-    setHead(this.#response, HELD_HEAD)
+    pretendSent(this.#response, true)
   }
 
   #flushHeaders(): void {
@@ -209,15 +200,11 @@ export class NodeCapture {
 
   /** Ends a plain answer; says whether it is one. */
   #endPlain(chunk: unknown, encoding: unknown): boolean {
-    const body = plainBody(chunk, encoding)
-    if (body === undefined || this.#stage !== undefined) return false
-    if (this.#held.length > 0 && this.#plain === undefined) return false
-    if (this.#plain === undefined) {
-      this.#imply()
-      const head = plainHead(this.#response)
-      if (head === undefined) return false
-      this.#pretend(head)
-    }
+    if (this.#stage !== undefined || !isPlainBody(chunk, encoding)) return false
+    if (this.#held.length === 0) this.#imply()
+    const head = this.#held.length === 0 ? plainHead(this.#response) : this.#plain
+    if (head === undefined) return false
+    this.#pretend(head)
     this.#isPlainEnded = true
     this.#cover.property('writableEnded', () => true)
     this.#take(chunk, encoding)
@@ -249,7 +236,7 @@ export class NodeCapture {
     const stage = this.#stage ?? this.#enter(name)
     const result = invoke(stage.response, name, args)
     if (!wasEnded) this.#held.push([name, kept])
-    if (this.#stage === undefined) this.#show(stage)
+    if (this.#stage === undefined) stage.show(this.#cover)
     this.#stage = stage
     copyStatus(stage.response, this.#response)
     return result
@@ -259,10 +246,10 @@ export class NodeCapture {
     const isPlain = this.#plain !== undefined
     if (!isPlain && name !== 'writeHead') this.#imply()
     const stage = createStage(this.#response)
-    for (const [held, args] of this.#held) invoke(stage.response, held, args.filter(isNoCall))
+    for (const [held, args] of this.#held) invoke(stage.response, held, silenced(args))
     if (isPlain) {
       // From here on the stage knows more than what was pretended.
-      setHead(this.#response, null)
+      pretendSent(this.#response, false)
       this.#plain = undefined
       this.#isPlainEnded = false
     }
@@ -271,6 +258,8 @@ export class NodeCapture {
 
   /** Node makes a head by this call where the handler made none; others may have covered it too. */
   #imply(): void {
+    if (this.#isImplied || !this.#cover.isCoveredAgain('writeHead')) return
+    this.#isImplied = true
     this.#isImplying = true
     try {
       this.#response.writeHead(this.#response.statusCode)
@@ -282,16 +271,13 @@ export class NodeCapture {
   /** Events come one by one; a client that waits for the first would wait for ever. */
   get #isStream(): boolean {
     if (this.#options.streams === 'bypass') return true
-    return !this.#isSettled && this.#stage?.headers().some(isOfEvents) === true
+    return !this.#isSettled && this.#stage?.hasEvents() === true
   }
 
   #take(chunk: unknown, encoding: unknown): void {
-    // Node has just accepted the chunk in this encoding.
-    const bytes =
-      typeof chunk === 'string' ? Buffer.from(chunk, encoding as BufferEncoding | undefined) : chunk
     const { statusCode } = this.#stage?.response ?? this.#response
-    const isBodiless = statusCode === 204 || statusCode === 304
-    if (!Buffer.isBuffer(bytes) || isBodiless) return
+    const bytes = bytesOf(chunk, encoding)
+    if (bytes === undefined || statusCode === 204 || statusCode === 304) return
     this.#bytes += bytes.byteLength
     if (!this.#isSettled) this.#chunks.push(bytes)
   }
@@ -302,69 +288,12 @@ export class NodeCapture {
   }
 
   #capture(body: Omit<CapturedResponse, 'status' | 'headers'>): void {
-    if (this.#isSettled) return
+    const head = this.#plain ?? this.#stage?.head()
+    if (this.#isSettled || head === undefined) return
     this.#isSettled = true
-    const head = this.#plain ?? headOf(this.#stage)
-    if (head !== undefined) this.#settle({ status: head.status, headers: head.headers, ...body })
+    this.#settle({ status: head.status, headers: head.headers, ...body })
   }
 }
 
-const HEAD_METHODS = [
-  ...['setHeader', 'setHeaders', 'appendHeader', 'removeHeader'],
-  ...['getHeader', 'getHeaders', 'getHeaderNames', 'getRawHeaderNames', 'hasHeader'],
-]
-
-/**
- * What can be seen of a response once its head is sent. The deprecated `finished` stays the truth: by
- * it a server that closes tells idle connections from those that it still owes an answer.
- */
-const SEEN = ['headersSent', '_header', 'writableEnded', 'writableCorked']
-
-/** Stands for a head that is held back. */
-const HELD_HEAD = 'held'
-
-/** What Node takes as the sign that the head is sent: nobody can change it any more. */
-function setHead(response: ServerResponse, head: typeof HELD_HEAD | null): void {
-  Reflect.set(response, '_header', head)
-}
-
-function setStatus(response: ServerResponse, { status, message }: PlainHead): void {
-  response.statusCode = status
-  if (message !== undefined) response.statusMessage = message
-}
-
-function headOf(stage: Stage | undefined): Pick<PlainHead, 'status' | 'headers'> | undefined {
-  return stage && { status: stage.response.statusCode, headers: stage.headers() }
-}
-
-function isNoCall(arg: unknown): boolean {
-  return typeof arg !== 'function'
-}
-
-function isOfEvents([name, value]: Header): boolean {
-  return name.toLowerCase() === 'content-type' && /^text\/event-stream\b/i.test(value)
-}
-
-type Callback = (...args: unknown[]) => void
-
-/** The arguments of `write` and `end`, whichever are left out. */
-function partsOf(args: readonly unknown[]): {
-  readonly chunk: unknown
-  readonly encoding: unknown
-  readonly callback: Callback | undefined
-} {
-  const callback = args.find((arg): arg is Callback => typeof arg === 'function')
-  const [chunk, encoding] = args.filter((arg) => typeof arg !== 'function')
-  return { chunk, encoding: encoding ?? undefined, callback }
-}
-
-/** Whoever writes bytes may use their memory again as soon as the call is done. */
-function copied(chunk: unknown): unknown {
-  return chunk instanceof Uint8Array ? Buffer.from(chunk) : chunk
-}
-
-function invoke(stage: ServerResponse, name: string, args: readonly unknown[]): unknown {
-  const method: unknown = Reflect.get(stage, name)
-  if (typeof method !== 'function') throw new TypeError(`${name} is not a method`)
-  return Reflect.apply(method, stage, args)
-}
+/** What shows that the client has gone. */
+const PARTED = ['destroyed', 'closed', '_closed']

@@ -17,11 +17,11 @@ interface CoveredMethod {
   readonly cover: Call
 }
 
-/** A property that is covered; `own` is what was there, unless it came from the prototype. */
+/** A property that is covered, and what was there. */
 interface CoveredProperty {
   readonly name: string
   readonly get: () => unknown
-  readonly own: PropertyDescriptor | undefined
+  readonly own: PropertyDescriptor
 }
 
 /** The covered members of one object. */
@@ -48,11 +48,30 @@ export class Cover {
   /** Covers a property. What others set it to meanwhile is there when the cover is lifted. */
   property(name: string, get: () => unknown): void {
     const own = Reflect.getOwnPropertyDescriptor(this.#target, name)
+    if (own === undefined) return this.#inherited(name, get)
     const set = (value: unknown) => {
-      if (own !== undefined && 'value' in own) own.value = value
+      if ('value' in own) own.value = value
     }
     this.#properties.push({ name, get, own })
     Object.defineProperty(this.#target, name, { get, set, configurable: true })
+  }
+
+  /** Lifted, it shows what the prototype says: to take it off would cost more than to leave it. */
+  #inherited(name: string, cover: () => unknown): void {
+    const target = this.#target
+    const get = (): unknown => {
+      return this.#isLifted ? Reflect.get(Object.getPrototypeOf(target), name, target) : cover()
+    }
+    const set = (value: unknown): void => {
+      if (this.#isLifted) Reflect.set(Object.getPrototypeOf(target), name, value, target)
+    }
+    Object.defineProperty(target, name, { get, set, configurable: true })
+  }
+
+  /** Whether somebody has put something over the cover of a method. */
+  isCoveredAgain(name: string): boolean {
+    const { cover } = this.#methods.find((one) => one.name === name) ?? {}
+    return Reflect.get(this.#target, name) !== cover
   }
 
   /** Calls a method as it was under the cover. */
@@ -67,11 +86,9 @@ export class Cover {
   lift(): void {
     if (this.#isLifted) return
     this.#isLifted = true
-    // The last first: the shape of an object goes back to what it was only in that order.
-    for (const { name, get, own } of this.#properties.reverse()) {
-      if (Reflect.getOwnPropertyDescriptor(this.#target, name)?.get !== get) continue
-      if (own === undefined) Reflect.deleteProperty(this.#target, name)
-      else Object.defineProperty(this.#target, name, own)
+    for (const { name, get, own } of this.#properties) {
+      const isOurs = Reflect.getOwnPropertyDescriptor(this.#target, name)?.get === get
+      if (isOurs) Object.defineProperty(this.#target, name, own)
     }
     for (const { name, original, cover } of this.#methods) {
       if (Reflect.get(this.#target, name) === cover) put(this.#target, name, original)

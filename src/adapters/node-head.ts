@@ -6,6 +6,7 @@
 
 import type { ServerResponse } from 'node:http'
 import type { Header } from '../core/response.ts'
+import type { HeldCall } from './node-calls.ts'
 
 /** The headers set on a response, as they were written, one entry per field line. */
 export function headersOf(response: ServerResponse): readonly Header[] {
@@ -54,12 +55,21 @@ export function setHeaders(response: ServerResponse, headers: readonly Header[])
   }
 }
 
+/** The same calls with these headers added to their head; `undefined` where they bring no headers. */
+export function markedCalls(
+  [first, ...rest]: readonly HeldCall[],
+  marks: readonly Header[],
+): readonly HeldCall[] | undefined {
+  const args = first?.[0] === 'writeHead' ? markedArgs(first[1], marks) : undefined
+  return args && [['writeHead', args], ...rest]
+}
+
 /**
  * The same arguments of `writeHead` with these headers added, in the form that was chosen;
  * `undefined` when there are no headers among them. Setting them beforehand would not do: Node takes
  * lists only where nothing is set, and writes the lines in another order then.
  */
-export function markedArgs(
+function markedArgs(
   args: readonly unknown[],
   marks: readonly Header[],
 ): readonly unknown[] | undefined {

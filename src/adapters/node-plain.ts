@@ -19,12 +19,6 @@ export interface PlainHead {
   readonly headers: readonly Header[]
 }
 
-/** The body of a plain answer. */
-export interface PlainBody {
-  readonly chunk: string | Uint8Array | null | undefined
-  readonly encoding: BufferEncoding | undefined
-}
-
 /** Anything else is written in one encoding or another, depending on what comes after it. */
 const PLAIN_TEXT = /^[\t\x20-\x7e]*$/
 
@@ -63,13 +57,11 @@ export function plainWriteHead(
   return headers && { status, message: reason, headers }
 }
 
-/** The body that these arguments of `end` make; `undefined` when it is not plain. */
-export function plainBody(chunk: unknown, encoding: unknown): PlainBody | undefined {
-  const isPlain = chunk == null || typeof chunk === 'string' || chunk instanceof Uint8Array
-  if (!isPlain) return undefined
-  if (encoding == null) return { chunk, encoding: undefined }
-  const isKnown = typeof encoding === 'string' && Buffer.isEncoding(encoding)
-  return isKnown ? { chunk, encoding } : undefined
+/** Whether these arguments of `end` are a body that Node takes as it is. */
+export function isPlainBody(chunk: unknown, encoding: unknown): boolean {
+  const isChunk = chunk == null || typeof chunk === 'string' || chunk instanceof Uint8Array
+  if (encoding == null) return isChunk
+  return isChunk && typeof encoding === 'string' && Buffer.isEncoding(encoding)
 }
 
 /** The headers with those of `writeHead` in place of others of the same names. */
@@ -123,4 +115,15 @@ function isPlainStatus(status: unknown): status is number {
 
 function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/** Has Node take the head for sent, so that nobody can change it any more; or no longer. */
+export function pretendSent(response: ServerResponse, isSent: boolean): void {
+  Reflect.set(response, '_header', isSent ? 'held back' : null)
+}
+
+/** Gives a response the status of a plain head. */
+export function setStatus(response: ServerResponse, { status, message }: PlainHead): void {
+  response.statusCode = status
+  if (message !== undefined) response.statusMessage = message
 }

@@ -8,14 +8,20 @@
 import { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { Writable } from 'node:stream'
-import type { Header } from '../core/response.ts'
+import type { CapturedResponse, Header } from '../core/response.ts'
+import { invoke } from './node-calls.ts'
+import type { Cover } from './node-cover.ts'
 import { headersOf, isOfConnection, setHeaders } from './node-head.ts'
 
 /** A stage. */
 export interface Stage {
   readonly response: ServerResponse
-  /** The headers as Node writes them, one character per byte. */
-  headers(): readonly Header[]
+  /** The head of what was done on it, as Node writes it, one character per byte. */
+  head(): Pick<CapturedResponse, 'status' | 'headers'>
+  /** Whether events follow one by one. */
+  hasEvents(): boolean
+  /** Has whoever looks at the response see the stage. */
+  show(cover: Cover): void
 }
 
 /** A stage for a response, with the head that the response has by now. */
@@ -29,13 +35,32 @@ export function createStage(response: ServerResponse): Stage {
   stage.sendDate = false
   copyStatus(response, stage)
   setHeaders(stage, headersOf(response))
+  const head: Stage['head'] = () => {
+    if (sink.head === undefined) stage.flushHeaders()
+    return { status: stage.statusCode, headers: headersIn(sink.head ?? '') }
+  }
   return {
-    response: stage,
-    headers() {
-      if (sink.head === undefined) stage.flushHeaders()
-      return headersIn(sink.head ?? '')
+    ...{ response: stage, head, hasEvents: () => head().headers.some(isOfEvents) },
+    show(cover) {
+      for (const name of HEAD_METHODS) cover.method(name, (args) => invoke(stage, name, args))
+      for (const name of SEEN) cover.property(name, () => Reflect.get(stage, name))
     },
   }
+}
+
+const HEAD_METHODS = [
+  ...['setHeader', 'setHeaders', 'appendHeader', 'removeHeader'],
+  ...['getHeader', 'getHeaders', 'getHeaderNames', 'getRawHeaderNames', 'hasHeader'],
+]
+
+/**
+ * What can be seen of a response once its head is sent. The deprecated `finished` stays the truth: by
+ * it a server that closes tells idle connections from those that it still owes an answer.
+ */
+const SEEN = ['headersSent', '_header', 'writableEnded', 'writableCorked']
+
+function isOfEvents([name, value]: Header): boolean {
+  return name.toLowerCase() === 'content-type' && /^text\/event-stream\b/i.test(value)
 }
 
 /** Gives one response the status of another. */

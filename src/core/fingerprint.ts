@@ -9,7 +9,7 @@
  * @module
  */
 
-import { createHash, type Hash } from 'node:crypto'
+import { createHash, type Hash, hash } from 'node:crypto'
 import { BODY_TOO_LARGE } from './error-table.ts'
 import { RepriseError } from './errors.ts'
 import { bytesOf, canonicalForm } from './form.ts'
@@ -104,9 +104,8 @@ export function fingerprintRequest(
   const fields = canonicalForm(bytesOf(query ?? '').replace(/^\?/, ''), options.excludeQuery)
   const parts = [method.toUpperCase(), path, fields, essenceOf(contentType), form, sha256]
   if (version !== undefined) parts.push(version)
-  const digest = createHash('sha256')
-    .update(TAG + lengthPrefixed(parts), 'utf16le')
-    .digest()
+  const text = Buffer.from(TAG + lengthPrefixed(parts), 'utf16le')
+  const digest = hash('sha256', text, 'buffer')
 
   const unkeyed = `1.${digest.toString('base64url')}`
   if (options.secrets === undefined) return [unkeyed]
@@ -130,7 +129,8 @@ export function digestValue(value: unknown, options: CanonicalOptions = {}): Bod
 class StreamedBody implements BodyDigester {
   readonly #contentType: string | null | undefined
   readonly #options: BodyOptions
-  readonly #hash: Hash = createHash('sha256')
+  /** There from when the body is too long to be held. */
+  #hash: Hash | undefined
   #held: Uint8Array[] = []
   #isHeld: boolean
   #bytes = 0
@@ -150,13 +150,14 @@ class StreamedBody implements BodyDigester {
       return
     }
     this.#isHeld = false
+    this.#hash ??= createHash('sha256')
     for (const held of this.#held) this.#hash.update(held)
     this.#held = []
     this.#hash.update(chunk)
   }
 
   digest(): BodyDigest {
-    if (!this.#isHeld) return { form: 'bytes', sha256: this.#hash.digest('base64url') }
+    if (this.#hash !== undefined) return { form: 'bytes', sha256: this.#hash.digest('base64url') }
     return digestBody(Buffer.concat(this.#held), this.#contentType, this.#options)
   }
 }
@@ -218,5 +219,5 @@ export function refuseOver(
 }
 
 function hashOf(data: string | Uint8Array): string {
-  return createHash('sha256').update(data).digest('base64url')
+  return hash('sha256', data, 'base64url')
 }

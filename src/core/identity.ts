@@ -5,7 +5,7 @@
  * @module
  */
 
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 
 /** Keeps these digests apart from all others, and from those of later versions. */
 const TAG = 'reprise record 1\n'
@@ -18,9 +18,8 @@ const TAG = 'reprise record 1\n'
  */
 export function recordId(parts: readonly string[], namespace = ''): string {
   // UTF-16 tells all strings apart; UTF-8 would make one of all lone surrogates.
-  return createHash('sha256')
-    .update(TAG + lengthPrefixed([namespace, ...parts]), 'utf16le')
-    .digest('base64url')
+  const text = Buffer.from(TAG + lengthPrefixed([namespace, ...parts]), 'utf16le')
+  return hash('sha256', text, 'base64url')
 }
 
 /** What a caller is called where nobody needs to know who it is: in counters and logs. */

@@ -53,6 +53,7 @@ function wireOf<Tx>(source: TransactionSource<Tx>, tx: Tx): Wire<Tx> {
   return {
     handle: tx,
     send: (call) => inTurn(() => send(source, tx, call)),
+    together: (issue) => issue(),
     async script(text) {
       await inTurn(() => script(source, tx, text))
       return ''

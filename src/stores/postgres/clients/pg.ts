@@ -32,6 +32,8 @@ export interface PgConnection {
   readonly pipeline?: boolean
   query(query: PgQuery): Promise<PgResult>
   query(text: string): Promise<PgResult | PgResult[]>
+  /** What it writes to: held back, statements that were issued together leave in one packet. */
+  readonly connection?: { readonly stream?: { cork?(): void; uncork?(): void } }
   on(event: 'error' | 'end', listener: (error: Error) => void): unknown
   on(event: 'notification', listener: (message: { payload?: string | undefined }) => void): unknown
   removeListener(event: string, listener: () => void): unknown
@@ -86,8 +88,17 @@ function shelter<Tx extends PgPoolClient>(pool: PgPool<Tx>): void {
   })
 }
 
+/** By type, because `pg` asks for each column of each answer. */
+const parsers = new Map<number, (text: string) => unknown>()
+
 const types: PgQuery['types'] = {
-  getTypeParser: (type) => (text) => parseValue(type, text),
+  getTypeParser(type) {
+    const known = parsers.get(type)
+    if (known !== undefined) return known
+    const parser = (text: string): unknown => parseValue(type, text)
+    parsers.set(type, parser)
+    return parser
+  },
 }
 
 function queryOf({ statement: { name, text }, values }: Call, prepare: boolean): PgQuery {
@@ -110,6 +121,15 @@ function wireOf<Tx extends PgPoolClient>(
     async script(text) {
       const results = await inTurn(() => connection.query(text))
       return (Array.isArray(results) ? results.at(-1) : results)?.command ?? ''
+    },
+    together(issue) {
+      const stream = connection.connection?.stream
+      stream?.cork?.()
+      try {
+        return issue()
+      } finally {
+        stream?.uncork?.()
+      }
     },
     release(broken) {
       connection.removeListener('error', ignore)

@@ -88,6 +88,7 @@ function wireOf<Tx extends PgliteTransaction>(tx: Tx): Wire<Tx> {
     handle: tx,
     send: (call) => send(tx, call),
     script: async (text) => (await tx.exec(text)).at(-1)?.command ?? '',
+    together: (issue) => issue(),
     release: () => {},
   }
 }

@@ -100,6 +100,7 @@ function wireOf<Tx extends PostgresJsQueries>(connection: Tx, prepare: boolean):
       const answer: unknown = await connection.unsafe(text)
       return commandOf(Array.isArray(answer) && Array.isArray(answer[0]) ? answer.at(-1) : answer)
     },
+    together: (issue) => issue(),
     release: () => {},
   }
 }

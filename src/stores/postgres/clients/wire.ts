@@ -17,6 +17,8 @@ export interface Wire<Tx> {
   send(call: Call): Promise<Rows>
   /** Executes a text of one or several statements, without values; gives the last one's command. */
   script(text: string): Promise<string>
+  /** Issues statements so that they leave in one packet, where the library can. */
+  together<T>(issue: () => T): T
   /** Gives the connection back; a broken one is not to be used again. */
   release(broken: boolean): void
 }
@@ -69,8 +71,9 @@ export function joinOn<Tx>(wire: Wire<Tx>, first: Call): Promise<Session<Tx>> {
 }
 
 async function openOn<Tx>(wire: Wire<Tx>, first: Call, bracket: Bracket): Promise<Session<Tx>> {
-  const opened = wire.script(bracket.open)
-  const answered = wire.send(first)
+  const [opened, answered] = wire.together(
+    () => [wire.script(bracket.open), wire.send(first)] as const,
+  )
   try {
     const [, rows] = await Promise.all([opened, answered])
     return new WireSession(wire, bracket, rows)
@@ -131,7 +134,8 @@ class WireSession<Tx> implements Session<Tx> {
 
   async commit(last: Call): Promise<Rows> {
     if (this.#over) throw new Error('The transaction is over.')
-    const flight = [this.#wire.send(last), this.#wire.script(this.#bracket.close)] as const
+    const wire = this.#wire
+    const flight = wire.together(() => [wire.send(last), wire.script(this.#bracket.close)] as const)
     const [stored, closed] = await Promise.allSettled(flight)
     if (stored.status === 'fulfilled' && closed.status === 'fulfilled') {
       this.#end(false)
