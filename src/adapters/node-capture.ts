@@ -30,6 +30,7 @@ import {
   pretendSent,
   setStatus,
 } from './node-plain.ts'
+import { PARTED } from './node-shelter.ts'
 import { NodeSources } from './node-sources.ts'
 import { copyStatus, createStage, type Stage } from './node-stage.ts'
 import type { CaptureOptions } from './options.ts'
@@ -154,14 +155,9 @@ export class NodeCapture {
     if (response.getHeaderNames().length > 0) setHeaders(response, head.headers)
     setStatus(response, head)
     this.#held.push(['writeHead', args])
-    this.#pretend(head)
-    return response
-  }
-
-  /** Makes the response look as if this head were sent. */
-  #pretend(head: PlainHead): void {
     this.#plain = head
     pretendSent(this.#response, true)
+    return response
   }
 
   #flushHeaders(): void {
@@ -204,7 +200,8 @@ export class NodeCapture {
     if (this.#held.length === 0) this.#imply()
     const head = this.#held.length === 0 ? plainHead(this.#response) : this.#plain
     if (head === undefined) return false
-    this.#pretend(head)
+    this.#plain = head
+    pretendSent(this.#response, true)
     this.#isPlainEnded = true
     this.#cover.property('writableEnded', () => true)
     this.#take(chunk, encoding)
@@ -236,8 +233,7 @@ export class NodeCapture {
     const stage = this.#stage ?? this.#enter(name)
     const result = invoke(stage.response, name, args)
     if (!wasEnded) this.#held.push([name, kept])
-    if (this.#stage === undefined) stage.show(this.#cover)
-    this.#stage = stage
+    this.#play(stage)
     copyStatus(stage.response, this.#response)
     return result
   }
@@ -252,8 +248,14 @@ export class NodeCapture {
       pretendSent(this.#response, false)
       this.#plain = undefined
       this.#isPlainEnded = false
+      this.#play(stage)
     }
     return stage
+  }
+
+  #play(stage: Stage): void {
+    if (this.#stage === undefined) stage.show(this.#cover)
+    this.#stage = stage
   }
 
   /** Node makes a head by this call where the handler made none; others may have covered it too. */
@@ -294,6 +296,3 @@ export class NodeCapture {
     this.#settle({ status: head.status, headers: head.headers, ...body })
   }
 }
-
-/** What shows that the client has gone. */
-const PARTED = ['destroyed', 'closed', '_closed']

@@ -39,6 +39,9 @@ export function shelter(request: IncomingMessage, onCut: () => void): () => void
   return place.enter({ request, onCut })
 }
 
+/** What shows of a response that the client has gone. */
+export const PARTED: readonly string[] = ['destroyed', 'closed', '_closed']
+
 /** What tells that the other side has gone. The end of an HTTP/2 stream is only that of its body. */
 const PARTING: ReadonlySet<unknown> = new Set(['error', 'aborted', 'close'])
 

@@ -48,6 +48,27 @@ describe('a response that is held back', () => {
     expect(told).toEqual([false, ...Array(3).fill('ERR_STREAM_WRITE_AFTER_END')])
   })
 
+  it('lets nobody change a head behind the end', async () => {
+    const told: unknown[] = []
+    const { port } = await serving(
+      guarded((_, res) => {
+        res.statusCode = 203
+        res.end('ok')
+        told.push(res.headersSent, res.writableEnded, Reflect.get(res, 'finished'))
+        for (const act of [() => res.setHeader('X', '1'), () => res.writeHead(500)]) {
+          try {
+            act()
+          } catch (error) {
+            told.push(error instanceof Error && 'code' in error && error.code)
+          }
+        }
+        res.statusCode = 500
+      }),
+    )
+    expect(await exchangeBytes(port, post({ lines: CLOSE }))).toMatch(/^HTTP\/1\.1 203 [^]*ok$/)
+    expect(told).toEqual([true, true, false, ...Array(2).fill('ERR_HTTP_HEADERS_SENT')])
+  })
+
   it('is kept without a body where its status has none', async () => {
     const store = memoryStore()
     const { port } = await serving(

@@ -320,6 +320,29 @@ export const nodeShapes: readonly Shape<Handler>[] = [
       res.end(JSON.stringify(seen))
     },
   },
+  ...[false, true].map((isSetBefore) => ({
+    name: `what a handler sees behind a head, with headers ${isSetBefore ? '' : 'not '}set before`,
+    handler(_: unknown, res: ServerResponse) {
+      if (isSetBefore) res.setHeader('X-Before', '1')
+      res.writeHead(203, 'Fine', { 'X-Given': ['2', '3'], 'Content-Type': 'text/plain' })
+      const seen: unknown[] = [res.headersSent, res.statusCode, res.statusMessage]
+      seen.push(res.getHeaders(), res.hasHeader('x-given'), res.writableEnded)
+      for (const act of [
+        () => res.setHeader('X', '1'),
+        () => res.removeHeader('X-Given'),
+        () => res.writeHead(500),
+      ]) {
+        try {
+          act()
+          seen.push('done')
+        } catch (error) {
+          seen.push(error instanceof Error ? `${error.name} ${error.message}` : error)
+        }
+      }
+      res.statusCode = 500
+      res.end(JSON.stringify(seen))
+    },
+  })),
   {
     name: 'heads that Node refuses',
     handler(_, res) {
