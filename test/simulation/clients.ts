@@ -58,11 +58,11 @@ export class Clients {
       scheduler.drop(timeout)
       then()
     }
-    const timeout = scheduler.after(this.#chance.pick(500, 3000, 15_000), 'client gives up', () => {
+    const timeout = scheduler.after(this.#chance.pick(500, 3000, 15_000), () => {
       trace.add('client', `${sent.key} ${sent.body}: no answer, asks again`)
       end(() => this.#later(sent, tries))
     })
-    scheduler.after(this.#chance.pick(0, 1, 10), `request ${sent.key}`, () => {
+    scheduler.after(this.#chance.pick(0, 1, 10), () => {
       node.machine.step(() => {
         void this.#serve(node, sent).then((isDefinite) => {
           if (
@@ -72,7 +72,7 @@ export class Clients {
             return
           }
           const answered = isDefinite ? () => void this.waiting-- : () => this.#later(sent, tries)
-          scheduler.after(1, `answer ${sent.key}`, () => end(answered))
+          scheduler.after(1, () => end(answered))
         })
       })
     })
@@ -81,7 +81,7 @@ export class Clients {
   #later(sent: Sent, tries: number): void {
     if (tries >= this.#triesMax) return void this.waiting--
     const ms = this.#chance.pick(1, 100, 1000, 3000)
-    this.#world.scheduler.after(ms, `retry ${sent.key}`, () => this.#try(sent, tries + 1))
+    this.#world.scheduler.after(ms, () => this.#try(sent, tries + 1))
   }
 
   /** Has a node serve it, and holds what it says against what is so. */

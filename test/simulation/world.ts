@@ -18,7 +18,7 @@ import { Node } from './node.ts'
 import { Operator } from './operator.ts'
 import type { Act, WorldOptions } from './options.ts'
 import { Outside } from './provider.ts'
-import { drained, Scheduler } from './scheduler.ts'
+import { Scheduler } from './scheduler.ts'
 import { Trace } from './trace.ts'
 
 /** How a world is watched, and what is broken in it on purpose. */
@@ -48,6 +48,7 @@ export class World {
   readonly network: Network
   readonly nodes: Node<Machine>[] = []
   readonly chance: Chance
+  readonly #requests: readonly Omit<Sent, 'body' | 'sentAt'>[]
   readonly #clients: Clients
   readonly #operator: Operator
   #booted = 0
@@ -74,6 +75,12 @@ export class World {
     })
     this.#clients = new Clients(this, new Chance(seed * 31 + 6))
     this.#operator = new Operator(this, new Chance(seed * 31 + 7))
+    this.#requests = options.modes.flatMap((mode) =>
+      Array.from({ length: options.keys }, (_, index) => {
+        const key = `${mode}-${index + 1}`
+        return { mode, key, id: idOf(mode, key) }
+      }),
+    )
     while (this.nodes.length < options.machines) this.nodes.push(this.#boot())
   }
 
@@ -87,7 +94,7 @@ export class World {
     let at = 0
     for (const act of this.options.acts) {
       at += act.afterMs
-      this.scheduler.after(at, act.kind, () => this.#act(act))
+      this.scheduler.after(at, () => this.#act(act))
     }
     await this.#until(() => this.scheduler.now >= at, at + HEALED_MS)
     this.#heal()
@@ -100,12 +107,10 @@ export class World {
 
   /** A request for one of the keys. */
   request(pick: number, body: string): Sent {
-    const { modes, keys } = this.options
-    const all = modes.flatMap((mode) =>
-      Array.from({ length: keys }, (_, index) => ({ mode, key: `${mode}-${index + 1}` })),
-    )
-    const { mode, key } = all[Math.floor(pick * all.length)] ?? { mode: 'lease' as const, key: 'k' }
-    return { mode, key, body, id: idOf(mode, key), sentAt: this.databaseNow }
+    const { length } = this.#requests
+    const request = this.#requests[Math.floor(pick * length)]
+    if (request === undefined) throw new RangeError(`${pick} is not in [0, 1).`)
+    return { ...request, body, sentAt: this.databaseNow }
   }
 
   /** A machine that is up, by chance. */
@@ -244,16 +249,10 @@ export class World {
 
   /** Goes on until something is so, or the time is up. */
   async #until(isDone: () => boolean, end: number): Promise<void> {
-    await drained()
-    while (!isDone()) {
-      const next = this.scheduler.nextAt
-      if (next === undefined || next > end) {
-        this.scheduler.now = Math.max(this.scheduler.now, end)
-        return
-      }
-      if (this.scheduler.steps > STEPS_MAX) throw new Violation(`more than ${STEPS_MAX} steps`)
-      await this.scheduler.step()
+    await this.scheduler.until(() => {
       this.checks.hold()
-    }
+      if (this.scheduler.steps > STEPS_MAX) throw new Violation(`more than ${STEPS_MAX} steps`)
+      return isDone()
+    }, end)
   }
 }
