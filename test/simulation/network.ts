@@ -32,6 +32,8 @@ export interface NetworkParts {
   readonly trace: Trace
   readonly tables: Tables
   readonly rates: FaultRates
+  /** Whether what is sent in one go can be cut in two by a crash. */
+  readonly splits: boolean
 }
 
 /** How often a statement looks whether its lock is free, in milliseconds: silence also ends locks. */
@@ -95,7 +97,8 @@ export class Network {
           this.#arrive(flight)
         })
       }
-      if (this.isHealed || chance.happens(0.7)) return machine.step(depart)
+      const isSplit = this.#parts.splits && !this.isHealed && chance.happens(0.3)
+      if (!isSplit) return machine.step(depart)
       // What is sent in one go can still be cut in two by a crash.
       scheduler.after(chance.pick(0, 0.01), () => machine.step(depart))
     })

@@ -53,7 +53,7 @@ export class Scheduler {
           if (isOver) resolve()
         } catch (error) {
           isOver = true
-          reject(error)
+          reject(error instanceof Error ? error : new Error(String(error)))
         }
       }
       // No promise that could go on by itself is left from one immediate to the next.

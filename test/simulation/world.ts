@@ -71,6 +71,7 @@ export class World {
     this.checks = new Checks({ tables: this.tables, outside: this.outside, isAtMostOnce })
     this.network = new Network({
       ...{ scheduler: this.scheduler, trace: this.trace, tables: this.tables, rates },
+      splits: options.splits,
       chance: new Chance(seed * 31 + 5),
     })
     this.#clients = new Clients(this, new Chance(seed * 31 + 6))
@@ -81,7 +82,10 @@ export class World {
         return { mode, key, id: idOf(mode, key) }
       }),
     )
-    while (this.nodes.length < options.machines) this.nodes.push(this.#boot())
+    while (this.nodes.length < options.machines) {
+      const isNew = options.isRolledOut && this.nodes.length % 2 === 1
+      this.nodes.push(this.#boot(isNew ? 2 : 1))
+    }
   }
 
   /** The time of the database. */
@@ -142,6 +146,8 @@ export class World {
       case 'thaw':
         this.trace.add(machine.name, 'thaws')
         return machine.thaw()
+      case 'nap':
+        return this.#nap(this.#clients.asked?.machine ?? machine)
       case 'restart':
         return this.network.restart(Math.round(pick * 3000))
       case 'jump':
@@ -152,6 +158,16 @@ export class World {
       case 'wait':
         return
     }
+  }
+
+  /** A machine freezes, for about as long as a lease or an answer holds, and goes on. */
+  #nap(machine: Machine): void {
+    const { leaseMs, retentionMs } = this.options
+    const leases = [0.5, 0.9, 1.3, 3].map((part) => part * leaseMs)
+    const ms = this.chance.pick(Math.min(retentionMs, 20_000) + leaseMs, ...leases)
+    this.trace.add(machine.name, `freezes for ${ms} ms`)
+    machine.freeze()
+    this.scheduler.after(ms, () => machine.thaw())
   }
 
   #replace(node: Node<Machine>, version: 1 | 2): void {
@@ -173,7 +189,8 @@ export class World {
       wires: { database: network.toDatabase(machine), provider: network.toProvider(machine) },
       chance: new Chance(options.seed * 31 + 100 + number),
     })
-    node.workers.start()
+    const isHealed = this.network.isHealed
+    if (isHealed || this.chance.happens(options.workerShare)) node.workers.start()
     return node
   }
 
@@ -187,6 +204,7 @@ export class World {
     for (const node of [...this.nodes]) {
       if (node.version !== this.#version) this.#replace(node, this.#version)
     }
+    this.nodes[0]?.workers.start()
     this.#clients.retryForEver()
   }
 
