@@ -46,8 +46,8 @@ export const SMALL: readonly ModelConfig[] = [
     budget: { lapse: 1, retry: 1 },
   },
   {
-    ...{ name: 'lease: 2 on 1 key; expiry, retry, reaper', mode: 'lease', asked: [[A], [A]] },
-    budget: { expire: 1, retry: 1, reap: 1 },
+    ...{ name: 'lease: 1 on 1 key; crash, expiry, reaper', mode: 'lease', asked: [[A]] },
+    budget: { crash: 1, expire: 1, reap: 1 },
   },
   {
     ...{ name: 'lease: 1 on 1 key; crash, lapse, completer, person', mode: 'lease', asked: [[A]] },
@@ -75,8 +75,8 @@ export const SMALL: readonly ModelConfig[] = [
     budget: { release: 1, complete: 1 },
   },
   {
-    ...{ name: 'phases: 1 on 1 key; crash, expiry, reaper', mode: 'phases', asked: [[A]] },
-    budget: { crash: 1, expire: 1, reap: 1 },
+    ...{ name: 'phases: 1 on 1 key; expiry, retry', mode: 'phases', asked: [[A]] },
+    budget: { expire: 1, retry: 1 },
   },
 ]
 
@@ -144,6 +144,14 @@ export const LARGE: readonly ModelConfig[] = [
   {
     ...{ name: 'lease: 3 on 1 key; expiry, retry', mode: 'lease', asked: THREE },
     budget: { expire: 1, retry: 1 },
+  },
+  {
+    ...{ name: 'lease: 2 on 1 key; expiry, reaper', mode: 'lease', asked: [[A], [A]] },
+    budget: { expire: 1, reap: 1 },
+  },
+  {
+    ...{ name: 'phases: 1 on 1 key; expiry, reaper', mode: 'phases', asked: [[A]] },
+    budget: { expire: 1, reap: 1 },
   },
   {
     ...{ name: 'phases: 3 on 1 key; crash', mode: 'phases', asked: THREE },
