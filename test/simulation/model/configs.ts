@@ -54,17 +54,8 @@ export const SMALL: readonly ModelConfig[] = [
     budget: { crash: 1, lapse: 1, complete: 1, settle: 1 },
   },
   {
-    ...{ name: 'lease: 2 on 1 key; operator', mode: 'lease', asked: [[A], [A]] },
-    budget: { release: 1 },
-  },
-  {
-    ...{ name: 'lease, waiting: 2 on 1 key; lapse', mode: 'lease', asked: [[A], [A]] },
-    options: { waitMs: 900 },
-    budget: { lapse: 1 },
-  },
-  {
-    ...{ name: 'transaction: 2 on 1 key; expiry, retry', mode: 'transaction', asked: [[A], [A]] },
-    budget: { expire: 1, retry: 1 },
+    ...{ name: 'lease: 3 on 1 key; crash, operator', mode: 'lease', asked: THREE },
+    budget: { crash: 1, release: 1 },
   },
   {
     ...{ name: 'phases: 1 on 1 key; crash, completer', mode: 'phases', asked: [[A]] },
@@ -82,6 +73,15 @@ export const SMALL: readonly ModelConfig[] = [
 
 /** Those that take minutes. */
 export const LARGE: readonly ModelConfig[] = [
+  {
+    ...{ name: 'lease, waiting: 2 on 1 key; lapse', mode: 'lease', asked: [[A], [A]] },
+    options: { waitMs: 900 },
+    budget: { lapse: 1 },
+  },
+  {
+    ...{ name: 'transaction: 2 on 1 key; expiry, retry', mode: 'transaction', asked: [[A], [A]] },
+    budget: { expire: 1, retry: 1 },
+  },
   {
     ...{ name: 'lease: 3 on 1 key; crash, lapse', mode: 'lease', asked: THREE },
     budget: { crash: 1, lapse: 1 },
@@ -136,10 +136,6 @@ export const LARGE: readonly ModelConfig[] = [
   {
     ...{ name: 'transaction: 2 on 2 keys; crash', mode: 'transaction', asked: TWO_KEYS },
     budget: { crash: 1 },
-  },
-  {
-    ...{ name: 'lease: 3 on 1 key; crash, operator', mode: 'lease', asked: THREE },
-    budget: { crash: 1, release: 1 },
   },
   {
     ...{ name: 'lease: 3 on 1 key; expiry, retry', mode: 'lease', asked: THREE },
