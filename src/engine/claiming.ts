@@ -50,7 +50,7 @@ export async function lookAt<Tx>(context: Context<Tx>, job: Job): Promise<Refusa
   if (found.status !== 'finished') return undefined
 
   // The claim of a finished record is refused with its answer and for how long that is kept.
-  const result = await context.call(job, () => store.claim(claimRequest(job)))
+  const result = await ask(context, job)
   if (!('claim' in result)) return result
   await context.call(job, () => withdraw(context, result.claim))
   return undefined
@@ -78,11 +78,12 @@ async function askTwice<Tx>(context: Context<Tx>, job: Job): Promise<ClaimResult
 /** One claim; what is granted after its time was up is withdrawn. */
 async function ask<Tx>(context: Context<Tx>, job: Job): Promise<ClaimResult> {
   const { store } = context
+  const request = await claimRequest(job)
   let isAwaited = true
   const claim = async () => {
     await store.ready()
     if (!isAwaited) throw new Error('The store was not ready in time.')
-    const result = await store.claim(claimRequest(job))
+    const result = await store.claim(request)
     if (!isAwaited && 'claim' in result) await withdraw(context, result.claim)
     return result
   }
@@ -93,9 +94,10 @@ async function ask<Tx>(context: Context<Tx>, job: Job): Promise<ClaimResult> {
   }
 }
 
-function claimRequest(job: Job): ClaimRequest {
-  const { identity, fingerprint, fingerprints, owner, retentionMs, origin, input = null } = job
+async function claimRequest(job: Job): Promise<ClaimRequest> {
+  const { identity, fingerprint, fingerprints, owner, retentionMs, origin } = job
   const { leaseMs, afterCrash, marksEffect } = job.options
+  const input = (await job.input?.()) ?? null
   return {
     ...identity,
     ...{ fingerprint, fingerprintsAccepted: fingerprints, owner, leaseMs, retentionMs, origin },

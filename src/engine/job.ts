@@ -61,8 +61,12 @@ export interface Job {
   readonly options: ResolvedRunOptions
   /** When the request came, by the process's clock. */
   readonly startedAt: number
-  /** Sealed input, where the work is done in phases: whoever resumes it needs it. */
-  readonly input?: Uint8Array
+  /**
+   * The input, sealed, where the work is done in phases: whoever resumes it needs it. Called for each
+   * claim that is sent, because each may make a record of its own: a process can sleep for longer
+   * than the record of its last claim was kept.
+   */
+  readonly input?: () => Promise<Uint8Array>
   readonly trace: Trace
 }
 

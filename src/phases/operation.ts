@@ -214,8 +214,9 @@ export class Operation<Tx, Input> implements Servable, Completable {
     const tokens = { owner: random.token(), startedAt: clock.now() }
     const job = createJob(named, this.reprise.options, tokens)
     const { version, graph } = this.#blueprint
-    const stored = { token: random.token(), version, graph, input: valid.value }
-    const sealed = await new Envelope(job.options, job.identity.id).sealInput(stored)
+    const envelope = new Envelope(job.options, job.identity.id)
+    const sealed = () =>
+      envelope.sealInput({ token: random.token(), version, graph, input: valid.value })
     return settle(context, job, () => this.#start({ ...job, input: sealed }))
   }
 

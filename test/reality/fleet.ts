@@ -36,19 +36,21 @@ process.once('exit', () => {
 /** One place. */
 export class Slot {
   readonly #script: string
-  readonly #task: NodeTask
+  readonly #task: Omit<NodeTask, 'version'>
   readonly #asked = new Map<number, (answer: NodeMessage | undefined) => void>()
   #child: ChildProcess | undefined
   #number = 0
 
-  constructor(script: string, task: NodeTask) {
+  constructor(script: string, task: Omit<NodeTask, 'version'>) {
     this.#script = script
     this.#task = task
   }
 
   /** Starts a process here; resolves when it takes requests, also where it dies before. */
   async boot(): Promise<void> {
-    const child = fork(this.#script, [JSON.stringify(this.#task)], { execArgv: [] })
+    // A deploy that goes on for ever: whoever is started is of the old version or of the new one.
+    const task: NodeTask = { ...this.#task, version: Math.random() < 0.5 ? 1 : 2 }
+    const child = fork(this.#script, [JSON.stringify(task)], { execArgv: [] })
     const gone = once(child, 'exit')
     living.add(child)
     child.once('exit', () => void living.delete(child))

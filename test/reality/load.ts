@@ -55,6 +55,7 @@ export class Load {
       // What nobody knew may have been finished by the one who was thought dead.
       const mayDiffer = first.outcome === 'unknown' || (isMarked && answer?.outcome === 'unknown')
       if (!isSame && !mayDiffer) changed++
+      if (!isSame) console.error(`${key}: ${textOf(first)}, later ${textOf(answer)}`)
     }
     return { changed, marked }
   }
@@ -78,4 +79,9 @@ export class Load {
     }
     return undefined
   }
+}
+
+function textOf(answer: NodeMessage | undefined): string {
+  const { outcome = 'no answer', status = null, fate = 'stored' } = answer ?? {}
+  return status === null ? outcome : `${outcome} ${status} ${fate}`
 }

@@ -1,6 +1,6 @@
 /**
  * `npm run reality -- [--mode transaction,phases,redis] [--kills 500] [--zombies 50] [--restarts 20]
- * [--cuts 50] [--minutes 10]`: that many faults in each mode, and a row of a table for each.
+ * [--cuts 50] [--shortages 10] [--fulls 10] [--minutes 10]`: that many faults in each mode, and a row of a table for each.
  *
  * @module
  */
@@ -11,7 +11,8 @@ import { type Report, runReality } from './run.ts'
 
 const MODES: readonly Mode[] = ['transaction', 'phases', 'redis']
 const COLUMNS: readonly (keyof Report)[] = [
-  ...(['mode', 'requests', 'kills', 'zombies', 'restarts', 'cuts', 'unknown', 'marked'] as const),
+  ...(['mode', 'requests', 'kills', 'zombies', 'restarts', 'cuts'] as const),
+  ...(['shortages', 'fulls', 'unknown', 'marked'] as const),
   ...(['duplicates', 'lost', 'stuck', 'changed', 'seconds'] as const),
 ]
 
@@ -23,6 +24,8 @@ async function main(): Promise<void> {
       zombies: { type: 'string', default: '3' },
       restarts: { type: 'string', default: '2' },
       cuts: { type: 'string', default: '5' },
+      shortages: { type: 'string', default: '2' },
+      fulls: { type: 'string', default: '0' },
       minutes: { type: 'string', default: '600' },
     },
   })
@@ -31,6 +34,8 @@ async function main(): Promise<void> {
     zombies: wholeNumber('--zombies', values.zombies),
     restarts: wholeNumber('--restarts', values.restarts),
     cuts: wholeNumber('--cuts', values.cuts),
+    shortages: wholeNumber('--shortages', values.shortages),
+    fulls: wholeNumber('--fulls', values.fulls),
   }
   const minutes = wholeNumber('--minutes', values.minutes)
   const modes = values.mode.split(',').map(modeOf)

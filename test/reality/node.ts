@@ -3,11 +3,13 @@
 import { randomBytes } from 'node:crypto'
 import pg from 'pg'
 import { createClient } from 'redis'
-import { createReprise, type LeaseReprise, type RunResult } from '../../src/index.ts'
+import { createReprise, type LeaseReprise, type Reprise, type RunResult } from '../../src/index.ts'
 import {
   advance,
   foreignCall,
+  type Operation,
   operation,
+  type PhaseContext,
   phase,
   respond,
   retryLater,
@@ -30,6 +32,8 @@ export interface NodeTask {
   /** Port of the payment provider. */
   readonly provider: number
   readonly leaseMs: number
+  /** Which version of the app it is: the new one has a phase less. */
+  readonly version: 1 | 2
 }
 
 /** A request. */
@@ -91,40 +95,66 @@ async function underLeases(): Promise<Run> {
     })
 }
 
+/** What is handed on from phase to phase. */
+interface Order {
+  readonly key: string
+  readonly token: string
+}
+
 /** One row, one charge at the provider, one row more; completed by whoever is left. */
 function inPhases(): Run {
   const reprise = createReprise({ store: postgresStore(pool), ...common })
-  const input = { '~standard': { version: 1, vendor: 'reality', validate } } as const
-  const charge = operation(
-    'charge',
-    {
-      reprise,
-      input,
-      leaseMs: task.leaseMs,
-      completer: { graceMs: 500, retryMs: 200, retryMsMax: 1000 },
-    },
-    {
-      started: phase(async ({ tx, input: key }) => {
-        const token = randomBytes(9).toString('base64url')
-        await tx.query(INSERT, [key, token])
-        return advance('ordered', { key, token })
-      }),
-      ordered: foreignCall({
-        repeat: 'with-key',
-        call: async ({ key }, state: { key: string; token: string }) => book(key, state.key),
-        done: async ({ tx }, state) => {
-          await tx.query('insert into charges (key) values ($1)', [state.key])
-          return respond(201, state.token)
-        },
-        failed: () => retryLater({ afterMs: 200 }),
-      }),
-    },
-  )
+  const charge = task.version === 1 ? oldCharge(reprise) : newCharge(reprise)
   const sink = functionSink(async () => {})
   createWorkers(reprise, {
     ...{ operations: [charge], sink, completer: { everyMs: 300 }, reaper: { everyMs: 3000 } },
   }).start()
   return (key) => charge.run({ caller: 'acct', key, input: key })
+}
+
+function settingsOf(reprise: Reprise<pg.PoolClient>) {
+  const input = { '~standard': { version: 1, vendor: 'reality', validate } } as const
+  const completer = { graceMs: 500, retryMs: 200, retryMsMax: 1000 }
+  return { reprise, input, completer, leaseMs: task.leaseMs }
+}
+
+const started = phase(async ({ tx, input: key }: PhaseContext<pg.PoolClient, string>) => {
+  const token = randomBytes(9).toString('base64url')
+  await tx.query(INSERT, [key, token])
+  return advance('ordered', { key, token })
+})
+
+const calling = {
+  repeat: 'with-key' as const,
+  call: async ({ key }: { readonly key: string }, order: Order) => book(key, order.key),
+  failed: () => retryLater({ afterMs: 200 }),
+}
+
+/** Notes the charge, which is the end. */
+async function noted({ tx }: { readonly tx: pg.PoolClient }, { key, token }: Order) {
+  await tx.query('insert into charges (key) values ($1)', [key])
+  return respond(201, token)
+}
+
+function oldCharge(reprise: Reprise<pg.PoolClient>): Operation<pg.PoolClient, string> {
+  return operation('charge', settingsOf(reprise), {
+    started,
+    ordered: foreignCall({ ...calling, done: async (_, order) => advance('booked', order) }),
+    booked: phase(noted),
+  })
+}
+
+/** Without the last phase; what the old version has left there is charged again, under its key. */
+function newCharge(reprise: Reprise<pg.PoolClient>): Operation<pg.PoolClient, string> {
+  const migrate = ({ point, state }: { readonly point: string; readonly state: unknown }) => ({
+    point: point === 'booked' ? 'ordered' : point,
+    state,
+  })
+  return operation(
+    'charge',
+    { ...settingsOf(reprise), migrate },
+    { started, ordered: foreignCall({ ...calling, done: noted }) },
+  )
 }
 
 function validate(value: unknown): { value: string } {

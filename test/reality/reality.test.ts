@@ -3,7 +3,7 @@ import { isRedisMissing } from '../stores/redis-servers.ts'
 import { type Faults, runReality } from './run.ts'
 
 /** `npm run reality` takes larger numbers. */
-const FAULTS: Faults = { kills: 3, zombies: 1, restarts: 1, cuts: 1 }
+const FAULTS: Faults = { kills: 3, zombies: 1, restarts: 1, cuts: 1, shortages: 1, fulls: 0 }
 const MINUTES = 60
 const TIMEOUT_MS = 600_000
 

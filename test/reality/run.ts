@@ -5,7 +5,8 @@ import { bundleNode, Slot } from './fleet.ts'
 import { Load } from './load.ts'
 import type { Mode } from './node.ts'
 import { type Provider, startProvider } from './provider.ts'
-import { layWire, startOwnPostgres, startOwnRedis } from './servers.ts'
+import { type OwnServer, startOwnPostgres, startOwnRedis } from './servers.ts'
+import { layWire } from './wire.ts'
 
 /** How many faults of each kind. */
 export interface Faults {
@@ -17,6 +18,10 @@ export interface Faults {
   readonly restarts: number
   /** Times that every connection to the stores is cut. */
   readonly cuts: number
+  /** Times that the store has no connection left for anybody. */
+  readonly shortages: number
+  /** Times that the store's disk is full; takes the right to mount one. */
+  readonly fulls: number
 }
 
 /** What came of it. */
@@ -50,8 +55,10 @@ const PROGRESS = 4
  */
 export async function runReality(mode: Mode, wanted: Faults, minutes: number): Promise<Report> {
   const began = performance.now()
-  const postgres = await startOwnPostgres()
-  const redis = mode === 'redis' ? await startOwnRedis() : undefined
+  const isSmall = wanted.fulls > 0
+  const postgres = await startOwnPostgres(isSmall && mode !== 'redis')
+  const redis = mode === 'redis' ? await startOwnRedis(isSmall) : undefined
+  const store = redis ?? postgres
   const wires = [await layWire(postgres.port), await layWire(redis?.port ?? postgres.port)] as const
   const [{ script, remove }, provider] = await Promise.all([bundleNode(), startProvider()])
   await query(postgres.url, 'create table effects (key text, token text)')
@@ -68,7 +75,7 @@ export async function runReality(mode: Mode, wanted: Faults, minutes: number): P
     load.begin()
     const faults = await reign(wanted, load, {
       ...{ slots, until: began + minutes * 60_000 },
-      restart: () => (redis ?? postgres).restart(),
+      store,
       cut: () => {
         for (const wire of wires) wire.cut()
       },
@@ -89,20 +96,31 @@ interface Victims {
   /** No new harm after this, by the process's clock. */
   readonly until: number
   readonly slots: readonly Slot[]
-  restart(): Promise<void>
+  readonly store: OwnServer
   cut(): void
 }
 
+/** How long the store has no room for anybody, in milliseconds. */
+const SHORTAGE_MS = 1500
+
+const STORE_FAULTS: ReadonlySet<keyof Faults> = new Set(['restarts', 'shortages', 'fulls'])
+
 /** Does all the harm, in random order, never without answers in between; gives what was done. */
 async function reign(faults: Faults, load: Load, victims: Victims): Promise<Faults> {
-  const { slots, until, restart, cut } = victims
-  const done = { kills: 0, zombies: 0, restarts: 0, cuts: 0 }
+  const { slots, until, store, cut } = victims
+  const done = { kills: 0, zombies: 0, restarts: 0, cuts: 0, shortages: 0, fulls: 0 }
   const busy = new Map<Slot, Promise<void>>()
   const harms: Readonly<Record<keyof Faults, (slot: Slot) => Promise<void>>> = {
     kills: (slot) => slot.replace(),
     zombies: (slot) => slot.freeze(2 * LEASE_MS),
-    restarts: restart,
+    restarts: () => store.restart(),
     cuts: async () => cut(),
+    shortages: async () => {
+      const full = store.crowd(SHORTAGE_MS)
+      cut()
+      await full
+    },
+    fulls: () => store.fill(SHORTAGE_MS),
   }
   for (const fault of shuffled(faults)) {
     await load.progress(PROGRESS)
@@ -110,21 +128,32 @@ async function reign(faults: Faults, load: Load, victims: Victims): Promise<Faul
     if (slot === undefined || performance.now() > until) break
     await busy.get(slot)
     done[fault]++
+    progress(done, load)
     const harm = harms[fault](slot)
     busy.set(slot, harm)
     // Nodes are harmed side by side; the store one time after the other.
-    if (fault === 'restarts') await harm
+    if (STORE_FAULTS.has(fault)) await harm
   }
   await Promise.all(busy.values())
   return done
 }
 
-function shuffled({ kills, zombies, restarts, cuts }: Faults): readonly (keyof Faults)[] {
-  const all = Object.entries({ kills, zombies, restarts, cuts }).flatMap(([fault, times]) => {
-    // The names are those of the object above.
+function shuffled(faults: Faults): readonly (keyof Faults)[] {
+  const all = Object.entries(faults).flatMap(([fault, times]) => {
+    // The names are those of the type.
     return Array.from({ length: times }, () => [Math.random(), fault as keyof Faults] as const)
   })
   return all.sort(([a], [b]) => a - b).map(([, fault]) => fault)
+}
+
+let toldAt = 0
+
+/** Says how far it got, twice a minute, beside the table. */
+function progress(done: Faults, load: Load): void {
+  if (performance.now() - toldAt < 30_000) return
+  toldAt = performance.now()
+  const counts = Object.entries(done).map(([fault, times]) => `${times} ${fault}`)
+  console.error(`${load.answers.size} answers, ${counts.join(', ')}`)
 }
 
 type Counted = Pick<Report, 'unknown' | 'marked' | 'duplicates' | 'lost' | 'stuck' | 'changed'>

@@ -1,13 +1,13 @@
-/** Servers of our own that can be restarted the hard way, and a wire to them that can be cut. */
+/** Servers of our own that can be restarted the hard way, crowded, and given no room. */
 
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { chown, mkdtemp, rm } from 'node:fs/promises'
-import { connect, createServer, type Socket } from 'node:net'
-import { tmpdir } from 'node:os'
+import { chown } from 'node:fs/promises'
+import { connect } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { promisify } from 'node:util'
+import pg from 'pg'
 import { freePort } from '../../scripts/servers/guarded.ts'
 import { query } from '../../scripts/servers/postgres.ts'
 import {
@@ -15,6 +15,7 @@ import {
   npmPrograms,
   unprivileged,
 } from '../../scripts/servers/postgres-programs.ts'
+import { type Disk, layDisk } from './disk.ts'
 
 /** A server that can be restarted. */
 export interface OwnServer {
@@ -22,10 +23,16 @@ export interface OwnServer {
   /** Ends it at once, as a crash does, and starts it on the same data. */
   restart(): Promise<void>
   stop(): Promise<void>
+  /** Takes every connection that is to be had, for so many milliseconds. */
+  crowd(ms: number): Promise<void>
+  /** Leaves no room on its disk for so many milliseconds. */
+  fill(ms: number): Promise<void>
 }
 
 const UP_LOOKS_MAX = 1200
 const UP_LOOK_MS = 50
+/** How many connections a server takes: more than three nodes need. */
+const CONNECTIONS = 40
 
 /** Starts a program again and again; it goes with us, however we end. */
 class Restartable {
@@ -43,6 +50,10 @@ class Restartable {
 
   async start(): Promise<void> {
     this.#child = this.#start()
+    await this.#isUp()
+  }
+
+  async #isUp(): Promise<void> {
     for (let look = 0; look < UP_LOOKS_MAX; look++) {
       if (
         await this.#probe().then(
@@ -56,20 +67,39 @@ class Restartable {
     throw new Error('A server did not come up.')
   }
 
+  /** Starts it where it has ended by itself, and waits until it can be used. */
+  async revive(): Promise<void> {
+    const child = this.#child
+    // What it ends with, it ends with soon.
+    await delay(500)
+    if (child !== undefined && child.exitCode === null && child.signalCode === null) {
+      return this.#isUp()
+    }
+    await this.start()
+  }
+
   async stop(): Promise<void> {
     const child = this.#child
     this.#child = undefined
     if (child === undefined) return
+    if (child.exitCode !== null || child.signalCode !== null) return
     const gone = once(child, 'exit')
     child.kill(this.#signal)
     await gone
   }
 }
 
-/** A PostgreSQL of our own; a restart is an immediate shutdown, so the log is replayed. */
-export async function startOwnPostgres(): Promise<OwnServer & { readonly url: string }> {
+/**
+ * A PostgreSQL of our own; a restart is an immediate shutdown, so the log is replayed.
+ *
+ * @param isSmall - whether its disk can be filled
+ */
+export async function startOwnPostgres(
+  isSmall = false,
+): Promise<OwnServer & { readonly url: string }> {
   const user = unprivileged()
-  const folder = await mkdtemp(join(tmpdir(), 'reprise-reality-'))
+  const disk = await layDisk(isSmall)
+  const { folder } = disk
   if (user.uid !== undefined && user.gid !== undefined) await chown(folder, user.uid, user.gid)
   const programs = (await installedPrograms()) ?? (await npmPrograms(folder))
   const [port, data] = [await freePort(), join(folder, 'data')]
@@ -79,18 +109,31 @@ export async function startOwnPostgres(): Promise<OwnServer & { readonly url: st
     cwd: folder,
   })
   const url = `postgres://postgres@127.0.0.1:${port}/postgres`
-  const settings = ['listen_addresses=127.0.0.1', 'unix_socket_directories=', `port=${port}`]
+  const settings = [
+    ...['listen_addresses=127.0.0.1', 'unix_socket_directories=', `port=${port}`],
+    ...[`max_connections=${CONNECTIONS}`, 'min_wal_size=32MB', 'max_wal_size=64MB'],
+  ]
   const args = ['-D', data, ...settings.flatMap((setting) => ['-c', setting])]
   const start = () =>
     spawn(join(programs, 'postgres'), args, { ...user, cwd: folder, stdio: 'ignore' })
   const server = new Restartable(start, 'SIGQUIT', () => query(url, 'select 1'))
   await server.start()
-  return { ...{ port, url }, ...lifeOf(server, folder) }
+  const take = async () => {
+    const client = new pg.Client({ connectionString: url })
+    client.on('error', () => {})
+    await client.connect()
+    return () => void client.end().catch(() => {})
+  }
+  return { ...{ port, url }, ...lifeOf(server, disk, take) }
 }
 
-/** A Redis of our own that writes everything down before it answers; a restart is a kill. */
-export async function startOwnRedis(): Promise<OwnServer> {
-  const folder = await mkdtemp(join(tmpdir(), 'reprise-reality-'))
+/**
+ * A Redis of our own that writes everything down before it answers; a restart is a kill.
+ *
+ * @param isSmall - whether its disk can be filled
+ */
+export async function startOwnRedis(isSmall = false): Promise<OwnServer> {
+  const disk = await layDisk(isSmall)
   const port = await freePort()
   const settings = {
     port,
@@ -98,16 +141,26 @@ export async function startOwnRedis(): Promise<OwnServer> {
     save: '',
     appendonly: 'yes',
     appendfsync: 'always',
-    dir: folder,
+    maxclients: CONNECTIONS,
+    dir: disk.folder,
   }
   const args = Object.entries(settings).flatMap(([name, value]) => [`--${name}`, String(value)])
   const start = () => spawn('redis-server', args, { stdio: 'ignore' })
   const server = new Restartable(start, 'SIGKILL', () => ping(port))
   await server.start()
-  return { port, ...lifeOf(server, folder) }
+  const take = async () => {
+    const socket = connect(port, '127.0.0.1')
+    socket.on('error', () => {})
+    await once(socket, 'connect')
+    return () => void socket.destroy()
+  }
+  return { port, ...lifeOf(server, disk, take) }
 }
 
-function lifeOf(server: Restartable, folder: string): Pick<OwnServer, 'restart' | 'stop'> {
+type Life = Pick<OwnServer, 'restart' | 'stop' | 'crowd' | 'fill'>
+
+/** @param take - takes a connection, and gives what lets it go */
+function lifeOf(server: Restartable, disk: Disk, take: () => Promise<() => void>): Life {
   return {
     async restart() {
       await server.stop()
@@ -115,7 +168,24 @@ function lifeOf(server: Restartable, folder: string): Pick<OwnServer, 'restart' 
     },
     async stop() {
       await server.stop()
-      await rm(folder, { recursive: true, force: true })
+      await disk.remove()
+    },
+    async crowd(ms) {
+      const taken: (() => void)[] = []
+      const until = performance.now() + ms
+      while (performance.now() < until) {
+        const one = await take().catch(() => delay(5))
+        if (one !== undefined) taken.push(one)
+        if (taken.length > 2 * CONNECTIONS) taken.shift()?.()
+      }
+      for (const letGo of taken) letGo()
+    },
+    async fill(ms) {
+      await disk.fill()
+      await delay(ms)
+      await disk.free()
+      // A store that could not write its log may have ended itself; its operator starts it again.
+      await server.revive()
     },
   }
 }
@@ -130,45 +200,5 @@ async function ping(port: number): Promise<void> {
     if (!String(answer).startsWith('+PONG')) throw new Error('Redis is not ready.')
   } finally {
     socket.destroy()
-  }
-}
-
-/** A wire to a server on this machine. */
-export interface Wire {
-  readonly port: number
-  /** Breaks everything that is open. */
-  cut(): void
-  close(): void
-}
-
-/** Lays a wire. */
-export async function layWire(target: number): Promise<Wire> {
-  const sockets = new Set<Socket>()
-  const server = createServer((client) => {
-    const ends = [client, connect(target, '127.0.0.1')] as const
-    client.pipe(ends[1]).pipe(client)
-    for (const socket of ends) {
-      sockets.add(socket.setNoDelay(true))
-      // What breaks here is broken on purpose.
-      socket.on('error', () => {})
-      socket.on('close', () => {
-        sockets.delete(socket)
-        for (const end of ends) end.destroy()
-      })
-    }
-  })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const address = server.address()
-  if (address === null || typeof address === 'string') throw new Error('The wire has no port.')
-  const cut = () => {
-    for (const socket of sockets) socket.destroy()
-  }
-  return {
-    ...{ port: address.port, cut },
-    close() {
-      server.close()
-      cut()
-    },
   }
 }

@@ -143,6 +143,7 @@ function firstPhases(parts: AppParts) {
     const ride = `ride-${parts.number()}`
     if (parts.chance.happens(0.3)) await work(parts)
     await tx.write(idOf('phases', input.key), 'ride', ride)
+    if (parts.chance.happens(0.3)) await work(parts)
     if (fails(parts)) throw new Error('The phase failed after its row.')
     if (fails(parts)) return retryLater()
     return advance('ride_made', { ...input, ride })
@@ -191,8 +192,10 @@ function notice<const Next extends string>(parts: AppParts, next: Next) {
 
 function last(parts: AppParts) {
   return phase(async ({ tx, stage, input }: PhaseGiven, { ride }: Ride) => {
+    if (parts.chance.happens(0.3)) await work(parts)
     await tx.write(idOf('phases', input.key), 'receipt', ride)
     await stage('receipt', { ride })
+    if (parts.chance.happens(0.3)) await work(parts)
     if (fails(parts)) throw new Error('The phase failed after its job.')
     return respond(201, `"${input.key} ${input.body}" ${ride} "done"`)
   })

@@ -22,8 +22,12 @@ export class Clients {
   readonly #chance: Chance
   /** Requests that some client waits for. */
   waiting = 0
+  /** The process that was asked last. */
+  asked: Node<Machine> | undefined
   #triesMax = TRIES_MAX
   readonly #bodies = new Map<string, string>()
+  /** What processes have been asked and have not answered. */
+  readonly #open: { node: Node<Machine>; key: string; at: number }[] = []
 
   constructor(world: World, chance: Chance) {
     this.#world = world
@@ -58,11 +62,11 @@ export class Clients {
       scheduler.drop(timeout)
       then()
     }
-    const timeout = scheduler.after(this.#chance.pick(500, 3000, 15_000), 'client gives up', () => {
+    const timeout = scheduler.after(this.#chance.pick(500, 3000, 15_000), () => {
       trace.add('client', `${sent.key} ${sent.body}: no answer, asks again`)
       end(() => this.#later(sent, tries))
     })
-    scheduler.after(this.#chance.pick(0, 1, 10), `request ${sent.key}`, () => {
+    scheduler.after(this.#chance.pick(0, 1, 10), () => {
       node.machine.step(() => {
         void this.#serve(node, sent).then((isDefinite) => {
           if (
@@ -72,7 +76,7 @@ export class Clients {
             return
           }
           const answered = isDefinite ? () => void this.waiting-- : () => this.#later(sent, tries)
-          scheduler.after(1, `answer ${sent.key}`, () => end(answered))
+          scheduler.after(1, () => end(answered))
         })
       })
     })
@@ -81,7 +85,7 @@ export class Clients {
   #later(sent: Sent, tries: number): void {
     if (tries >= this.#triesMax) return void this.waiting--
     const ms = this.#chance.pick(1, 100, 1000, 3000)
-    this.#world.scheduler.after(ms, `retry ${sent.key}`, () => this.#try(sent, tries + 1))
+    this.#world.scheduler.after(ms, () => this.#try(sent, tries + 1))
   }
 
   /** Has a node serve it, and holds what it says against what is so. */
@@ -90,10 +94,13 @@ export class Clients {
     const { name } = node.machine
     const asked = `${sent.key} ${sent.body}`
     trace.add(name, `is asked ${asked}`)
+    this.asked = node
+    const flightMs = this.#flightMs(node, sent)
+    const done = this.#begun(node, sent)
     try {
       const result = await node.serve(sent)
       const lagMs = node.machine.lagMs + 0.05 * (this.#world.databaseNow - sent.sentAt + 60_000)
-      checks.told(sent, result, this.#world.options.hasCache ? lagMs : 0)
+      checks.told(sent, result, flightMs + (this.#world.options.hasCache ? lagMs : 0))
       this.#note(sent)
       trace.add(name, `answers ${asked}`, textOf(result))
       return 'response' in result || result.outcome === 'mismatch' || result.outcome === 'unknown'
@@ -102,13 +109,29 @@ export class Clients {
       this.#note(sent)
       trace.add(name, `fails ${asked}: ${String(error)}`)
       return false
+    } finally {
+      done()
     }
   }
 
+  /**
+   * For how long the process may have been asking the database already when the request was sent:
+   * duplicates within a process share what it hears.
+   */
+  #flightMs(node: Node<Machine>, { key, sentAt }: Sent): number {
+    const open = this.#open.filter((one) => one.node === node && one.key === key)
+    return sentAt - Math.min(sentAt, ...open.map(({ at }) => at))
+  }
+
+  #begun(node: Node<Machine>, { key }: Sent): () => void {
+    const serving = { node, key, at: this.#world.databaseNow }
+    this.#open.push(serving)
+    return () => void this.#open.splice(this.#open.indexOf(serving), 1)
+  }
+
   /** Remembers which fingerprint the body has. */
-  #note({ id, key, body }: Sent): void {
+  #note({ id, body }: Sent): void {
     const record = this.#world.tables.records.get(id)
-    void key
     if (record !== undefined && !this.#bodies.has(`${id} ${record.fingerprint}`)) {
       this.#bodies.set(`${id} ${record.fingerprint}`, body)
     }

@@ -94,14 +94,10 @@ export class Machine {
       isSet = false
       callback()
     }
-    const timer = this.#scheduler.after(
-      Math.max(0, ms) / this.#options.rate,
-      `${this.name} timer`,
-      () => {
-        this.#timers.delete(timer)
-        this.step(fire)
-      },
-    )
+    const timer = this.#scheduler.after(Math.max(0, ms) / this.#options.rate, () => {
+      this.#timers.delete(timer)
+      this.step(fire)
+    })
     this.#timers.add(timer)
     return () => {
       isSet = false

@@ -4,14 +4,18 @@
  * @module
  */
 
+import { availableParallelism } from 'node:os'
 import { parseArgs } from 'node:util'
+import type { Mutant } from './mutants.ts'
 import { type FaultRates, optionsOf } from './options.ts'
-import { type Part, type Played, playSeed } from './run.ts'
+import { type Part, playSeed } from './run.ts'
 import { replayOf, shrink } from './shrink.ts'
+import { Tally } from './tally.ts'
 
 const USAGE = `npm run sim -- --seed 7               one world, with its timeline
 npm run sim -- --seeds 1..2000        many worlds
 npm run sim -- --minutes 10 [--from 1] as many as there is time for
+  --processes 2    in so many processes; one for each core unless given
 npm run sim -- --mutants [name …]     planted bugs, and the seed that finds each
   --keep 0,3,5     plays only these acts of the seed
   --off cut,slow   leaves these faults out
@@ -20,8 +24,6 @@ npm run sim -- --mutants [name …]     planted bugs, and the seed that finds ea
 
 /** A request that can not be understood. */
 class UsageError extends Error {}
-
-const seen = new Map<string, number>()
 
 async function main(): Promise<number> {
   const { values, positionals } = parsed()
@@ -39,6 +41,7 @@ function parsed() {
       allowPositionals: true,
       options: {
         ...{ seed: { type: 'string' }, seeds: { type: 'string' }, minutes: { type: 'string' } },
+        processes: { type: 'string' },
         ...{ from: { type: 'string' }, keep: { type: 'string' }, off: { type: 'string' } },
         ...{ mutant: { type: 'string' }, mutants: { type: 'boolean' }, hash: { type: 'boolean' } },
       },
@@ -84,16 +87,18 @@ function partOf(): Part {
   return { keep: acts?.map(Number), off: names as (keyof FaultRates)[] }
 }
 
-async function player(): Promise<typeof playSeed> {
+async function mutantOf(): Promise<Mutant | undefined> {
   const name = parsed().values.mutant
-  if (name === undefined) return playSeed
-  const [{ MUTANTS }, { withMutant }] = await Promise.all([
-    import('./mutants.ts'),
-    import('./mutate.ts'),
-  ])
+  if (name === undefined) return undefined
+  const { MUTANTS } = await import('./mutants.ts')
   const mutant = MUTANTS.find((one) => one.name === name)
   if (mutant === undefined) throw new UsageError(`There is no planted bug ${name}.`)
-  return withMutant(mutant)
+  return mutant
+}
+
+async function player(): Promise<typeof playSeed> {
+  const mutant = await mutantOf()
+  return mutant === undefined ? playSeed : (await import('./mutate.ts')).withMutant(mutant)
 }
 
 async function one(seed: number): Promise<number> {
@@ -110,30 +115,25 @@ async function one(seed: number): Promise<number> {
 }
 
 async function many(from: number, to: number, until: number): Promise<number> {
-  const play = await player()
-  const began = performance.now()
-  let [steps, worlds] = [0, 0]
-  for (let seed = from; seed <= to && performance.now() < until; seed++) {
-    const played = await play(seed, {}, partOf())
-    if (played.violation !== undefined) return report(played, play)
-    for (const [what, count] of played.seen) seen.set(what, (seen.get(what) ?? 0) + count)
-    steps += played.steps
-    worlds++
-    if (worlds % 10_000 === 0) console.log(`${worlds} worlds, last seed ${seed}`)
-  }
-  const seconds = (performance.now() - began) / 1000
-  for (const what of [...seen.keys()].sort()) {
-    console.log(`${String(seen.get(what)).padStart(9)}  ${what}`)
-  }
-  console.log(
-    `${worlds} worlds from seed ${from}, ${steps} steps, ${seconds.toFixed(1)} s: no violation`,
-  )
-  return 0
+  const { processes } = parsed().values
+  const { playShards } = await import('./shards.ts')
+  const tally = new Tally()
+  await playShards({
+    ...{ from, to, part: partOf(), mutant: await mutantOf() },
+    processes:
+      processes === undefined ? availableParallelism() : wholeNumber('--processes', processes),
+    goesOn: () => performance.now() < until,
+    onPlayed: (played) => tally.add(played),
+  })
+  tally.print()
+  const [first] = tally.failed
+  return first === undefined ? 0 : report(first.seed)
 }
 
-async function report({ seed, violation }: Played, play: typeof playSeed): Promise<number> {
+async function report(seed: number): Promise<number> {
   const { mutant } = parsed().values
-  console.log(`seed ${seed}: ${violation}\nmaking it smaller …`)
+  const play = await player()
+  console.log(`making seed ${seed} smaller …`)
   const part = await shrink(seed, {}, play)
   const small = await play(seed, { isTraced: true }, part)
   console.log(small.lines.join('\n'))

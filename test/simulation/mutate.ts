@@ -4,15 +4,13 @@
  * @module
  */
 
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { build, type Plugin } from 'esbuild'
+import { bundle } from './bundle.ts'
 import type { Mutant } from './mutants.ts'
 import type { playSeed } from './run.ts'
-
-const ROOT = join(import.meta.dirname, '..', '..')
 
 /** Plays seeds with the bug planted. */
 export type PlayMutant = typeof playSeed
@@ -22,11 +20,7 @@ export async function withMutant(mutant: Mutant): Promise<PlayMutant> {
   const folder = mkdtempSync(join(tmpdir(), 'reprise-mutant-'))
   try {
     const outfile = join(folder, `${mutant.name}.mjs`)
-    await build({
-      ...{ outfile, bundle: true, platform: 'node', format: 'esm', target: 'node20' },
-      ...{ logLevel: 'silent', plugins: mutant.patch === undefined ? [] : [planted(mutant.patch)] },
-      entryPoints: [join(import.meta.dirname, 'run.ts')],
-    })
+    await bundle('run.ts', outfile, mutant.patch)
     // It is the bundle of that very module.
     const { playSeed: play } = (await import(pathToFileURL(outfile).href)) as {
       playSeed: PlayMutant
@@ -35,23 +29,6 @@ export async function withMutant(mutant: Mutant): Promise<PlayMutant> {
     return (seed, settings, part) => play(seed, { ...settings, flaws }, part)
   } finally {
     rmSync(folder, { recursive: true, force: true })
-  }
-}
-
-/** Replaces the one place; a place that is not there any more is an error, and so are two. */
-function planted({ file, find, replace }: NonNullable<Mutant['patch']>): Plugin {
-  const path = join(ROOT, 'src', file)
-  return {
-    name: 'planted bug',
-    setup({ onLoad }) {
-      onLoad({ filter: /\.ts$/ }, ({ path: loaded }) => {
-        if (loaded !== path) return undefined
-        const source = readFileSync(path, 'utf8')
-        const places = source.split(find).length - 1
-        if (places !== 1) throw new Error(`${file} has ${places} places to plant the bug in.`)
-        return { contents: source.replace(find, () => replace), loader: 'ts' }
-      })
-    },
   }
 }
 

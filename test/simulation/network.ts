@@ -32,6 +32,8 @@ export interface NetworkParts {
   readonly trace: Trace
   readonly tables: Tables
   readonly rates: FaultRates
+  /** Whether what is sent in one go can be cut in two by a crash. */
+  readonly splits: boolean
 }
 
 /** How often a statement looks whether its lock is free, in milliseconds: silence also ends locks. */
@@ -67,11 +69,11 @@ export class Network {
   toDatabase(machine: Machine): Wire {
     return {
       ask: (exchange) => this.#ask(machine, exchange, 'database'),
-      notify: (label, wake) => {
+      notify: (_label, wake) => {
         const { scheduler, chance, rates } = this.#parts
         // Signals are best effort: pollers are the net under them.
         if (!this.isHealed && chance.happens(rates.deafness)) return
-        scheduler.after(chance.pick(0, 1, 5), `${machine.name} ${label}`, () => machine.step(wake))
+        scheduler.after(chance.pick(0, 1, 5), () => machine.step(wake))
       },
     }
   }
@@ -90,14 +92,15 @@ export class Network {
       const flight: Flight<T> = { machine, exchange, fate, target, resolve, reject }
       const depart = () => {
         if (isCounted) this.inFlight++
-        scheduler.after(fate.toMs, `${machine.name} ${exchange.label}`, () => {
+        scheduler.after(fate.toMs, () => {
           if (isCounted) this.inFlight--
           this.#arrive(flight)
         })
       }
-      if (this.isHealed || chance.happens(0.7)) return machine.step(depart)
+      const isSplit = this.#parts.splits && !this.isHealed && chance.happens(0.3)
+      if (!isSplit) return machine.step(depart)
       // What is sent in one go can still be cut in two by a crash.
-      scheduler.after(chance.pick(0, 0.01), `${machine.name} sends`, () => machine.step(depart))
+      scheduler.after(chance.pick(0, 0.01), () => machine.step(depart))
     })
   }
 
@@ -105,7 +108,6 @@ export class Network {
     const { exchange, fate, target, machine } = flight
     const { scheduler, tables, trace } = this.#parts
     const { label, session } = exchange
-    const name = `${machine.name} ${label}`
     if (target === 'database' && scheduler.now < this.#downUntil) {
       trace.add(machine.name, `${label}: the database is down`)
       return this.#reply(flight, () => flight.reject(cut('connection refused')))
@@ -131,17 +133,17 @@ export class Network {
       this.#reply(flight, () => flight.reject(cut('connection reset')))
     } catch (error) {
       if (error instanceof Blocked) {
-        return void scheduler.after(LOCK_MS, `${name} waits`, () => this.#arrive(flight))
+        return void scheduler.after(LOCK_MS, () => this.#arrive(flight))
       }
       trace.add(machine.name, `${label}: ${String(error)}`)
       this.#reply(flight, () => flight.reject(error))
     }
   }
 
-  #reply<T>({ machine, exchange, fate, target, reject }: Flight<T>, deliver: () => void): void {
+  #reply<T>({ machine, fate, target, reject }: Flight<T>, deliver: () => void): void {
     const { scheduler } = this.#parts
     const epoch = this.#epoch
-    scheduler.after(fate.backMs, `${machine.name} hears ${exchange.label}`, () => {
+    scheduler.after(fate.backMs, () => {
       const isBroken = target === 'database' && epoch !== this.#epoch
       machine.step(isBroken ? () => reject(cut('connection reset')) : deliver)
     })

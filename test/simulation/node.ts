@@ -34,6 +34,8 @@ export interface NodeParts<Host extends AppParts['machine']>
   readonly version: 1 | 2
 }
 
+const ENQUEUER = { batchMax: 3, timeoutMs: 2000, retryMs: 500, retryMsMax: 2000 }
+
 /** A process of the app. */
 export class Node<Host extends AppParts['machine'] = AppParts['machine']> {
   readonly machine: Host
@@ -60,6 +62,7 @@ export class Node<Host extends AppParts['machine'] = AppParts['machine']> {
       fraction: () => chance.fraction(),
     }
     const { leaseMs, retentionMs, storeTimeoutMs, waitMs, marksEffect, afterCrash } = options
+    const { idleness, lanes, graceMs } = options
     this.reprise = createReprise({
       ...{ leaseMs, retentionMs, storeTimeoutMs, waitMs, marksEffect, random },
       clock: machine.clock,
@@ -78,9 +81,9 @@ export class Node<Host extends AppParts['machine'] = AppParts['machine']> {
       operations: [this.#operation],
       sink: this.#sink(),
       node: machine.name,
-      enqueuer: { everyMs: 3000, batchMax: 3, timeoutMs: 2000, retryMs: 500, retryMsMax: 2000 },
-      completer: { everyMs: 2000, concurrency: 2, unknownGraceMs: options.graceMs },
-      reaper: { everyMs: 8000, leaseMs: 2000, batchMax: 2 },
+      enqueuer: { ...ENQUEUER, everyMs: 3000 * idleness },
+      completer: { everyMs: 2000 * idleness, concurrency: lanes, unknownGraceMs: graceMs },
+      reaper: { everyMs: 8000 * idleness, leaseMs: 2000, batchMax: 2 },
     })
   }
 

@@ -43,6 +43,7 @@ export type ActKind =
   | 'crash'
   | 'freeze'
   | 'thaw'
+  | 'nap'
   | 'restart'
   | 'jump'
   | 'deploy'
@@ -71,6 +72,16 @@ export interface WorldOptions {
   readonly afterCrash: 'refuse' | 'rerun' | 'look'
   readonly marksEffect: boolean
   readonly isolation: 'serializable' | 'read committed'
+  /** The part of the processes that run workers while things go wrong. */
+  readonly workerShare: number
+  /** How much rarer workers look than they could, while nothing wakes them. */
+  readonly idleness: number
+  /** How many records a completer takes up at a time. */
+  readonly lanes: number
+  /** Whether what is sent in one go can be cut in two by a crash. */
+  readonly splits: boolean
+  /** Whether both versions run from the beginning. */
+  readonly isRolledOut: boolean
   /** Whether the second version of the operation says how it takes up the first one's records. */
   readonly migrates: boolean
   /** Whether the provider of the call that must not be repeated can be asked about it. */
@@ -96,18 +107,23 @@ export function optionsOf(seed: number): WorldOptions {
   return {
     ...{ seed, modes, honoursKeys },
     keys: chance.pick(1, 1, 2, 3),
-    machines: chance.pick(1, 2, 2, 3, 3, 4),
+    machines: chance.pick(1, 2, 2, 2, 3, 4),
     leaseMs: chance.pick(1000, 3000, 5000),
-    retentionMs: chance.pick(86_400_000, 86_400_000, 20_000, 8000),
+    retentionMs: chance.pick(86_400_000, 20_000, 8000),
     storeTimeoutMs: chance.pick(300, 1000, 4000),
     waitMs: chance.pick(0, 0, 500, 8000),
     hasCache: chance.happens(0.5),
     afterCrash: chance.pick('refuse', 'refuse', 'rerun', 'look'),
     marksEffect: chance.happens(0.4),
     isolation: chance.pick('serializable', 'read committed'),
+    workerShare: chance.pick(1, 0.6, 0.3),
+    idleness: chance.pick(1, 4, 20),
+    lanes: chance.pick(1, 1, 2),
+    splits: chance.happens(0.4),
     migrates: chance.happens(0.5),
     reconciles: honoursKeys && chance.happens(0.4),
     mixesModes: chance.happens(0.4),
+    isRolledOut: chance.happens(0.3),
     clockRates: [1, chance.pick(1, 1, 0.95), chance.pick(1, 1, 1.05), 1],
     stopsWhenFrozen: chance.happens(0.3),
     graceMs: chance.pick(0, 500, 3000),
@@ -144,6 +160,7 @@ const WEIGHTS: Readonly<Record<ActKind, number>> = {
   crash: 3,
   freeze: 3,
   thaw: 3,
+  nap: 4,
   restart: 1,
   jump: 1,
   deploy: 2,
@@ -156,7 +173,7 @@ function actsOf(chance: Chance): readonly Act[] {
   const kinds = Object.keys(WEIGHTS) as ActKind[]
   const chosen = kinds.filter((kind) => kind === 'send' || kind === 'wait' || chance.happens(0.6))
   const bag = chosen.flatMap((kind) => Array<ActKind>(WEIGHTS[kind]).fill(kind))
-  const count = chance.pick(8, 15, 25, 40)
+  const count = chance.pick(4, 6, 8, 12, 16, 32)
   const pace = chance.pick(20, 200, 1000)
   return Array.from({ length: count }, () => {
     const kind = bag[Math.floor(chance.fraction() * bag.length)] ?? 'send'

@@ -32,17 +32,29 @@ export async function playSeed(
 ): Promise<Played> {
   const options = partOf(optionsOf(seed), part)
   const world = new World(options, settings)
-  const violation = await world.play().then(
-    () => undefined,
-    (error: unknown) => {
-      if (error instanceof Violation) return error.message
-      throw new Error(`Seed ${seed} broke the simulation itself.`, { cause: error })
-    },
-  )
+  const violation = await violationOf(world, settings)
   const { trace, scheduler, checks } = world
   return {
     ...{ seed, violation, options, steps: scheduler.steps, seen: checks.seen },
     ...{ lines: trace.lines, hash: trace.hash },
+  }
+}
+
+async function violationOf(
+  world: World,
+  { isTraced = false }: WorldSettings,
+): Promise<string | undefined> {
+  const { stackTraceLimit } = Error
+  // Where errors are made is only asked when somebody reads it: it takes longer than to make them.
+  if (!isTraced) Error.stackTraceLimit = 0
+  try {
+    await world.play()
+    return undefined
+  } catch (error) {
+    if (error instanceof Violation) return error.message
+    throw new Error(`Seed ${world.options.seed} broke the simulation itself.`, { cause: error })
+  } finally {
+    Error.stackTraceLimit = stackTraceLimit
   }
 }
 

@@ -11,9 +11,11 @@ import type { Chance } from '../engine/chance.ts'
 export interface Task {
   /** When, in milliseconds of the world's time. */
   at: number
-  readonly label: string
   readonly run: () => void
 }
+
+/** Tasks that are run in one turn of Node's loop: a turn costs more than a task does. */
+const TURN = 64
 
 /** Time and order in one world. */
 export class Scheduler {
@@ -27,8 +29,8 @@ export class Scheduler {
   }
 
   /** Has `run` happen after `ms` milliseconds; the task can be moved or dropped until then. */
-  after(ms: number, label: string, run: () => void): Task {
-    const task = { at: this.now + Math.max(0, ms), label, run }
+  after(ms: number, run: () => void): Task {
+    const task = { at: this.now + Math.max(0, ms), run }
     this.#tasks.add(task)
     return task
   }
@@ -37,30 +39,49 @@ export class Scheduler {
     this.#tasks.delete(task)
   }
 
-  /** When the next task is due; `undefined` when there is none. */
-  get nextAt(): number | undefined {
-    let next: number | undefined
-    for (const { at } of this.#tasks) if (next === undefined || at < next) next = at
-    return next
+  /**
+   * Runs one task after the other, each with everything in the processes that follows from it, until
+   * `isDone` or the time is up. `isDone` is asked before each of them; what it throws ends it.
+   */
+  until(isDone: () => boolean, end: number): Promise<void> {
+    return new Promise((resolve, reject) => {
+      let isOver = false
+      const step = () => {
+        if (isOver) return
+        try {
+          isOver = isDone() || !this.#step(end)
+          if (isOver) resolve()
+        } catch (error) {
+          isOver = true
+          reject(error instanceof Error ? error : new Error(String(error)))
+        }
+      }
+      // No promise that could go on by itself is left from one immediate to the next.
+      const turn = () => {
+        if (isOver) return
+        for (let count = 0; count < TURN; count++) setImmediate(step)
+        setImmediate(turn)
+      }
+      turn()
+    })
   }
 
-  /** How many tasks there are. */
-  get size(): number {
-    return this.#tasks.size
-  }
-
-  /** Runs the next task, and everything in the processes that follows from it. */
-  async step(): Promise<boolean> {
-    const next = this.nextAt
-    if (next === undefined) return false
-    const due = [...this.#tasks].filter(({ at }) => at === next)
-    const task = due[Math.floor(this.#chance.fraction() * due.length)]
+  /** Runs the next task, unless it is due later than `end`. */
+  #step(end: number): boolean {
+    let at = Number.POSITIVE_INFINITY
+    let due: Task[] = []
+    for (const task of this.#tasks) {
+      if (task.at > at) continue
+      if (task.at < at) due = []
+      at = task.at
+      due.push(task)
+    }
+    const task = at > end ? undefined : due[Math.floor(this.#chance.fraction() * due.length)]
+    this.now = Math.max(this.now, task === undefined ? end : at)
     if (task === undefined) return false
     this.#tasks.delete(task)
-    this.now = Math.max(this.now, task.at)
     this.steps++
     task.run()
-    await drained()
     return true
   }
 }

@@ -35,7 +35,7 @@ describe('simulated worlds', () => {
 
   it('are the same for the same seed, byte by byte, also in another process', async () => {
     const main = join(import.meta.dirname, 'main.ts')
-    for (const seed of [3, 102]) {
+    for (const seed of [3, 12]) {
       const [one, other] = [
         await playSeed(seed, { isTraced: true }),
         await playSeed(seed, { isTraced: true }),

@@ -18,7 +18,7 @@ import { Node } from './node.ts'
 import { Operator } from './operator.ts'
 import type { Act, WorldOptions } from './options.ts'
 import { Outside } from './provider.ts'
-import { drained, Scheduler } from './scheduler.ts'
+import { Scheduler } from './scheduler.ts'
 import { Trace } from './trace.ts'
 
 /** How a world is watched, and what is broken in it on purpose. */
@@ -48,6 +48,7 @@ export class World {
   readonly network: Network
   readonly nodes: Node<Machine>[] = []
   readonly chance: Chance
+  readonly #requests: readonly Omit<Sent, 'body' | 'sentAt'>[]
   readonly #clients: Clients
   readonly #operator: Operator
   #booted = 0
@@ -70,11 +71,21 @@ export class World {
     this.checks = new Checks({ tables: this.tables, outside: this.outside, isAtMostOnce })
     this.network = new Network({
       ...{ scheduler: this.scheduler, trace: this.trace, tables: this.tables, rates },
+      splits: options.splits,
       chance: new Chance(seed * 31 + 5),
     })
     this.#clients = new Clients(this, new Chance(seed * 31 + 6))
     this.#operator = new Operator(this, new Chance(seed * 31 + 7))
-    while (this.nodes.length < options.machines) this.nodes.push(this.#boot())
+    this.#requests = options.modes.flatMap((mode) =>
+      Array.from({ length: options.keys }, (_, index) => {
+        const key = `${mode}-${index + 1}`
+        return { mode, key, id: idOf(mode, key) }
+      }),
+    )
+    while (this.nodes.length < options.machines) {
+      const isNew = options.isRolledOut && this.nodes.length % 2 === 1
+      this.nodes.push(this.#boot(isNew ? 2 : 1))
+    }
   }
 
   /** The time of the database. */
@@ -87,7 +98,7 @@ export class World {
     let at = 0
     for (const act of this.options.acts) {
       at += act.afterMs
-      this.scheduler.after(at, act.kind, () => this.#act(act))
+      this.scheduler.after(at, () => this.#act(act))
     }
     await this.#until(() => this.scheduler.now >= at, at + HEALED_MS)
     this.#heal()
@@ -100,12 +111,10 @@ export class World {
 
   /** A request for one of the keys. */
   request(pick: number, body: string): Sent {
-    const { modes, keys } = this.options
-    const all = modes.flatMap((mode) =>
-      Array.from({ length: keys }, (_, index) => ({ mode, key: `${mode}-${index + 1}` })),
-    )
-    const { mode, key } = all[Math.floor(pick * all.length)] ?? { mode: 'lease' as const, key: 'k' }
-    return { mode, key, body, id: idOf(mode, key), sentAt: this.databaseNow }
+    const { length } = this.#requests
+    const request = this.#requests[Math.floor(pick * length)]
+    if (request === undefined) throw new RangeError(`${pick} is not in [0, 1).`)
+    return { ...request, body, sentAt: this.databaseNow }
   }
 
   /** A machine that is up, by chance. */
@@ -137,6 +146,8 @@ export class World {
       case 'thaw':
         this.trace.add(machine.name, 'thaws')
         return machine.thaw()
+      case 'nap':
+        return this.#nap(this.#clients.asked?.machine ?? machine)
       case 'restart':
         return this.network.restart(Math.round(pick * 3000))
       case 'jump':
@@ -147,6 +158,16 @@ export class World {
       case 'wait':
         return
     }
+  }
+
+  /** A machine freezes, for about as long as a lease or an answer holds, and goes on. */
+  #nap(machine: Machine): void {
+    const { leaseMs, retentionMs } = this.options
+    const leases = [0.5, 0.9, 1.3, 3].map((part) => part * leaseMs)
+    const ms = this.chance.pick(Math.min(retentionMs, 20_000) + leaseMs, ...leases)
+    this.trace.add(machine.name, `freezes for ${ms} ms`)
+    machine.freeze()
+    this.scheduler.after(ms, () => machine.thaw())
   }
 
   #replace(node: Node<Machine>, version: 1 | 2): void {
@@ -168,7 +189,8 @@ export class World {
       wires: { database: network.toDatabase(machine), provider: network.toProvider(machine) },
       chance: new Chance(options.seed * 31 + 100 + number),
     })
-    node.workers.start()
+    const isHealed = this.network.isHealed
+    if (isHealed || this.chance.happens(options.workerShare)) node.workers.start()
     return node
   }
 
@@ -182,6 +204,7 @@ export class World {
     for (const node of [...this.nodes]) {
       if (node.version !== this.#version) this.#replace(node, this.#version)
     }
+    this.nodes[0]?.workers.start()
     this.#clients.retryForEver()
   }
 
@@ -244,16 +267,10 @@ export class World {
 
   /** Goes on until something is so, or the time is up. */
   async #until(isDone: () => boolean, end: number): Promise<void> {
-    await drained()
-    while (!isDone()) {
-      const next = this.scheduler.nextAt
-      if (next === undefined || next > end) {
-        this.scheduler.now = Math.max(this.scheduler.now, end)
-        return
-      }
-      if (this.scheduler.steps > STEPS_MAX) throw new Violation(`more than ${STEPS_MAX} steps`)
-      await this.scheduler.step()
+    await this.scheduler.until(() => {
       this.checks.hold()
-    }
+      if (this.scheduler.steps > STEPS_MAX) throw new Violation(`more than ${STEPS_MAX} steps`)
+      return isDone()
+    }, end)
   }
 }

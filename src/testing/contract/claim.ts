@@ -74,11 +74,11 @@ export const claimChecks: readonly StoreCheck[] = [
     },
   },
   {
-    name: 'grants a claim that is sent again',
+    name: 'grants a claim that is sent again, with the input that the first of them brought',
     async check({ store, peer }) {
       const request = sampleRequest({ input: bytes('input') })
       const first = await take(store, request)
-      const again = await take(peer, request)
+      const again = await take(peer, { ...request, input: bytes('sealed again') })
 
       assert.equal(again.outcome, 'execute')
       assert.deepEqual({ ...again.claim }, { ...first.claim })

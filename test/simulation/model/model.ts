@@ -14,7 +14,19 @@ import { Node } from '../node.ts'
 import { type Mode, optionsOf, type WorldOptions } from '../options.ts'
 import { Outside } from '../provider.ts'
 import { drained } from '../scheduler.ts'
-import { type Asker, settleActs, workActs } from './asker.ts'
+import { type Asker, workActs } from './asker.ts'
+import {
+  type Budget,
+  faults,
+  LAPSE_MS,
+  LEASE_MS,
+  orders,
+  RETENTION_MS,
+  type Scene,
+  settlements,
+  settles,
+  works,
+} from './happenings.ts'
 import { NoChance } from './no-chance.ts'
 import { type ModelAct, ModelProcess } from './process.ts'
 import { renamed, renamingsOf } from './renaming.ts'
@@ -28,16 +40,8 @@ export interface ModelConfig {
   readonly asked: readonly (readonly { readonly key: string; readonly body: string }[])[]
   readonly options?: Partial<WorldOptions>
   /** How often each of these may happen. */
-  readonly budget: Readonly<Partial<Record<Budgeted, number>>>
+  readonly budget: Partial<Budget>
 }
-
-/** What may happen so often and no more. */
-export type Budgeted = 'crash' | 'lapse' | 'expire' | 'retry' | 'complete' | 'reap' | 'settle'
-
-const LEASE_MS = 1000
-const RETENTION_MS = 20_000
-/** Longer than a lease, and shorter than a call to the store may take. */
-const LAPSE_MS = LEASE_MS + 1
 
 /** One run of the model. */
 export class Model {
@@ -47,7 +51,8 @@ export class Model {
   readonly #outside: Outside
   readonly #options: WorldOptions
   readonly #askers: Asker[] = []
-  readonly #budget: Record<Budgeted, number>
+  readonly #budget: Budget
+  readonly #scene: Scene
   readonly #renamings: readonly ReadonlyMap<string, string>[]
   #now = 1_000_000
   #booted = 0
@@ -60,10 +65,11 @@ export class Model {
       ...{ leaseMs: LEASE_MS, retentionMs: RETENTION_MS, storeTimeoutMs: 60_000, waitMs: 0 },
       ...{ hasCache: false, afterCrash: 'refuse', marksEffect: false, graceMs: 0 },
       ...{ isolation: 'serializable', reconciles: false, honoursKeys: false, migrates: false },
+      ...{ lanes: 1, mixesModes: false },
       ...config.options,
     }
     const none = { crash: 0, lapse: 0, expire: 0, retry: 0, complete: 0, reap: 0, settle: 0 }
-    this.#budget = { ...none, ...config.budget }
+    this.#budget = { ...none, release: 0, ...config.budget }
     this.#tables = new Tables({
       now: () => this.#now,
       onChange: (change) => this.checks.changed(change),
@@ -74,6 +80,10 @@ export class Model {
     this.#outside = new Outside(new NoChance(1), calm)
     const isAtMostOnce = this.#options.afterCrash === 'refuse'
     this.checks = new Checks({ tables: this.#tables, outside: this.#outside, isAtMostOnce })
+    this.#scene = {
+      ...{ askers: this.#askers, tables: this.#tables, outside: this.#outside },
+      ...{ budget: this.#budget, pass: (ms) => this.#pass(ms), boot: () => void this.#boot([]) },
+    }
     for (const asked of config.asked) this.#boot(asked)
     this.#renamings = renamingsOf(config.asked.map((asked) => JSON.stringify(asked)))
     // To be asked later comes to the same as being asked now, with the message on its way for longer.
@@ -94,7 +104,8 @@ export class Model {
       return local.process.replies().slice(0, 1)
     }
     const own = this.#askers.flatMap(({ process }) => process.acts())
-    return [...own, ...this.#asks(), ...this.#faults(), ...this.#works(), ...this.#settles()]
+    const outer = [faults, works, settles, orders].flatMap((happen) => happen(this.#scene))
+    return [...own, ...this.#asks(), ...outer]
   }
 
   /** Does one of them, and all that follows from it by itself. */
@@ -146,7 +157,7 @@ export class Model {
       await this.#rest()
       this.#pass(LAPSE_MS)
       await this.#rest()
-      for (const act of [...workActs(asker), ...this.#settlesAll('give_up')]) {
+      for (const act of [...workActs(asker), ...settlements(this.#scene, 'give_up')]) {
         await this.act(act)
         await this.#rest()
       }
@@ -225,88 +236,6 @@ export class Model {
       })),
     )
     return [...first, ...retries]
-  }
-
-  #faults(): readonly ModelAct[] {
-    const { crash, lapse, expire } = this.#budget
-    // To die with an answer on the way back comes to the same as to die before it was carried out:
-    // what was sent arrives all the same, and nobody hears of it.
-    const busy = this.#askers.filter(({ process, running }) => {
-      return process.isAlive && running > 0 && process.replies().length === 0
-    })
-    const crashes = busy.map((asker) => ({
-      name: `${asker.process.name} crashes`,
-      run: () => {
-        this.#budget.crash--
-        asker.process.crash()
-        asker.running = 0
-        asker.left = []
-        this.#boot([])
-      },
-    }))
-    const pass = (name: 'lapse' | 'expire', ms: number) => ({
-      name,
-      run: () => {
-        this.#budget[name]--
-        this.#pass(ms)
-      },
-    })
-    const isUsed = this.#tables.records.size > 0 || this.#tables.sessions.size > 0
-    return [
-      ...(crash > 0 ? crashes : []),
-      ...(lapse > 0 && isUsed ? [pass('lapse', LAPSE_MS)] : []),
-      ...(expire > 0 && isUsed ? [pass('expire', RETENTION_MS + LAPSE_MS)] : []),
-    ]
-  }
-
-  #works(): readonly ModelAct[] {
-    const { complete, reap } = this.#budget
-    const asker = this.#askers.find(({ process, running, left }) => {
-      return process.isAlive && running === 0 && left.length === 0
-    })
-    if (asker === undefined) return []
-    const [completes, reaps] = workActs(asker)
-    const paid = (name: 'complete' | 'reap', act: ModelAct | undefined) => {
-      if (act === undefined || this.#budget[name] === 0) return []
-      const run = () => {
-        this.#budget[name]--
-        act.run()
-      }
-      return [{ ...act, run }]
-    }
-    return [
-      ...(complete > 0 ? paid('complete', completes) : []),
-      ...(reap > 0 ? paid('reap', reaps) : []),
-    ]
-  }
-
-  #settles(): readonly ModelAct[] {
-    if (this.#budget.settle === 0) return []
-    const isQuiet = this.#askers.every(({ process }) => process.acts().length === 0)
-    const ways =
-      isQuiet && !this.#isDone() ? (['resume', 'give_up'] as const) : (['give_up'] as const)
-    return ways.flatMap((way) =>
-      this.#settlesAll(way).map((act) => ({
-        ...act,
-        run: () => {
-          this.#budget.settle--
-          act.run()
-        },
-      })),
-    )
-  }
-
-  /** Whether something took effect that a person would see in the ledger. */
-  #isDone(): boolean {
-    return (
-      this.#outside.effects.length > 0 ||
-      this.#outside.charges.some(({ point }) => point === 'charged')
-    )
-  }
-
-  #settlesAll(way: 'resume' | 'give_up'): readonly ModelAct[] {
-    const asker = this.#askers.find(({ process, running }) => process.isAlive && running === 0)
-    return asker === undefined ? [] : settleActs(this.#tables, asker, way)
   }
 }
 
