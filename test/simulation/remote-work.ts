@@ -47,7 +47,8 @@ export function remoteWork(tables: Tables, wire: Wire): Work<SimulatedTx> {
         const session = await ask('begin phase', () => beginPhase(tables, claim, opening))
         return session && openPhase(tables, wire, { claim, session })
       },
-      beginCall: (claim, attempt) => ask('begin call', () => beginCall(tables, claim, attempt)),
+      beginCall: (claim, attempt, earlier) =>
+        ask('begin call', () => beginCall(tables, { claim, attempt }, earlier)),
       hasOpenCall: (id, point) => ask('has open call', () => hasOpenCall(tables, id, point)),
       stop: (claim, attempt, stop) =>
         ask(`stop ${stop.ending}`, () => stopPhase(tables, { claim, attempt }, stop)),

@@ -79,7 +79,11 @@ export class Play<Tx> {
       case 'undo phase':
         return this.#phase(command)
       case 'begin call':
-        return phases.beginCall(claim, { ...attempt, callKey: 'call' })
+        return phases.beginCall(
+          claim,
+          { ...attempt, callKey: 'call' },
+          { settlesEarlier: choice < 0.3 },
+        )
       case 'open call':
         return phases.hasOpenCall(claim.id, 'started')
       case 'stop':

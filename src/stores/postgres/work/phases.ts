@@ -47,8 +47,13 @@ export class PostgresPhases<Tx> implements PhaseStore<Tx> {
     return undefined
   }
 
-  async beginCall(claim: Claim, tried: Attempt): Promise<boolean> {
-    return isTrue(await this.#send('begin_call', attemptValues(claim, tried)))
+  async beginCall(
+    claim: Claim,
+    tried: Attempt,
+    { settlesEarlier }: { readonly settlesEarlier: boolean },
+  ): Promise<boolean> {
+    const values = [...attemptValues(claim, tried), settlesEarlier]
+    return isTrue(await this.#send('begin_call', values))
   }
 
   async hasOpenCall(id: string, point: string): Promise<boolean> {

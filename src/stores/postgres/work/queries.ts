@@ -54,7 +54,16 @@ const TEXTS: Texts<Verb> = {
   finish_phase: (schema) => `
     select ${schema}.finish_phase($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)::text`,
 
+  /** $8: whether the calls of earlier runs took no effect. */
   begin_call: (schema) => `
+    with settled as
+         (update ${schema}.attempts a
+             set ended_at = clock_timestamp(), ending = 'settled'
+            from ${schema}.records r
+           where $8::boolean
+             and r.id = $1 and r.owner = $2 and r.fence = $3 and r.status is null
+             and a.record_id = r.id and a.point = $4 and a.fence < r.fence
+             and a.ended_at is null)
     select ${schema}.begin_call($1, $2, $3, $4, $5, $6, $7)`,
 
   has_open_call: (schema) => `
