@@ -15,6 +15,8 @@ export interface Ran {
   readonly buried?: number
   /** When there is something to do again, in milliseconds, if that is known. */
   readonly nextMs?: number | undefined
+  /** What ended it before it was through: to the same effect as throwing, with what was done. */
+  readonly error?: unknown
 }
 
 /** What a loop needs. */
@@ -101,16 +103,11 @@ export class Service {
   async #run(): Promise<Ran> {
     const { clock, run, onRun } = this.#parts
     const startedAt = clock.now()
-    const tell = ({ done, buried = 0 }: Ran, error: unknown) =>
-      onRun({ tookMs: clock.now() - startedAt, done, buried, error }).catch(() => {})
-    try {
-      const ran = await run()
-      await tell(ran, undefined)
-      return ran
-    } catch (error) {
-      await tell({ done: 0 }, error)
-      throw error
-    }
+    const ran = await run().catch((error: unknown): Ran => ({ done: 0, error }))
+    const { done, buried = 0, error } = ran
+    await onRun({ tookMs: clock.now() - startedAt, done, buried, error }).catch(() => {})
+    if (error !== undefined) throw error
+    return ran
   }
 
   async #rest(

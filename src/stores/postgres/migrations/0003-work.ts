@@ -36,7 +36,7 @@ create table reprise.staged_jobs (
   dedupe_key   text,
   last_error   text
 );
-create index staged_jobs_due on reprise.staged_jobs ((coalesce(run_at, '-infinity')), number)
+create index staged_jobs_due on reprise.staged_jobs ((coalesce(run_at, staged_at)), number)
   where set_aside_at is null;
 create unique index staged_jobs_dedupe on reprise.staged_jobs (name, dedupe_key)
   where dedupe_key is not null and set_aside_at is null;
