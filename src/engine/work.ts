@@ -49,6 +49,8 @@ export interface OpenPhase<Tx> {
   advance(step: Advance, attempt: Attempt): Promise<void>
   /** Stores the answer and commits. Throws, with nothing done, if the claim was lost. */
   finish(finish: Finish, attempt: Attempt): Promise<void>
+  /** Whether the app's code has committed it itself, so that nobody can undo it. Never throws. */
+  isCommitted(): Promise<boolean>
   /** Undoes everything. Never throws. */
   rollback(): Promise<void>
 }

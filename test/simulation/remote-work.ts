@@ -107,6 +107,8 @@ function openPhase(
         ...{ label: 'finish phase', session },
         apply: () => endPhase(tables, session, { claim, attempt, step: { finish } }),
       }),
+    // The simulated app commits nothing itself.
+    isCommitted: async () => false,
     rollback: () => rollback(wire, session),
   }
 }

@@ -18,6 +18,7 @@ type Verb =
   | keyof typeof JOBS
   | keyof typeof LETTERS
   | 'begin_phase'
+  | 'is_committed'
   | 'advance_phase'
   | 'finish_phase'
   | 'begin_call'
@@ -46,7 +47,11 @@ const TEXTS: Texts<Verb> = {
   ...LETTERS,
 
   begin_phase: (schema) => `
-    select ${schema}.begin_phase($1, $2, $3, $4) as held, ${TRANSACTION} as transaction`,
+    select ${schema}.begin_phase($1, $2, $3, $4) as held, ${TRANSACTION} as transaction,
+           pg_current_xact_id()::text as number`,
+
+  is_committed: () => `
+    select pg_xact_status($1::text::xid8) = 'committed'`,
 
   advance_phase: (schema) => `
     select ${schema}.advance_phase($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)::text`,
