@@ -21,6 +21,7 @@ import {
   historyOf,
   listLetters,
   settleLetter,
+  sweepLetters,
   takeUntold,
   told,
 } from './database/letters.ts'
@@ -76,6 +77,7 @@ export function remoteWork(tables: Tables, wire: Wire): Work<SimulatedTx> {
       list: (query) => ask('list letters', () => listLetters(tables, query)),
       resolve: (letter, settlement) =>
         ask(`settle ${settlement.way}`, () => settleLetter(tables, letter, settlement)),
+      sweep: (limit) => ask('sweep letters', () => sweepLetters(tables, limit)),
     },
     counts: { add: async () => true, read: async () => [], sweep: async () => 0 },
     history: (id) => ask('history', () => historyOf(tables, id, Number.NEGATIVE_INFINITY)),

@@ -131,6 +131,8 @@ export class Play<Tx> {
         return this.#store.sweep(100)
       case 'sweep history':
         return this.#work.sweepHistory(100)
+      case 'sweep letters':
+        return letters.sweep(100)
       default:
         return this.#store.find(this.#id(at))
     }

@@ -70,6 +70,8 @@ create table reprise.dead_letters (
 );
 create index dead_letters_open on reprise.dead_letters (record_id) where settled_at is null;
 create index dead_letters_untold on reprise.dead_letters (number) where tell_after is not null;
+create index dead_letters_kept on reprise.dead_letters (number)
+  where settled_at is not null and input is not null;
 
 create table reprise.audit (
   number    bigint      generated always as identity primary key,
