@@ -51,7 +51,7 @@ export async function enqueue<Tx>(parts: EnqueuerParts<Tx>): Promise<Ran> {
     }
     return { done }
   } catch (error) {
-    return { done, error }
+    return { done, error: error instanceof Error ? error : new Error(messageOf(error)) }
   }
 }
 

@@ -16,7 +16,7 @@ export interface Ran {
   /** When there is something to do again, in milliseconds, if that is known. */
   readonly nextMs?: number | undefined
   /** What ended it before it was through: to the same effect as throwing, with what was done. */
-  readonly error?: unknown
+  readonly error?: Error
 }
 
 /** What a loop needs. */
@@ -103,10 +103,17 @@ export class Service {
   async #run(): Promise<Ran> {
     const { clock, run, onRun } = this.#parts
     const startedAt = clock.now()
-    const ran = await run().catch((error: unknown): Ran => ({ done: 0, error }))
-    const { done, buried = 0, error } = ran
-    await onRun({ tookMs: clock.now() - startedAt, done, buried, error }).catch(() => {})
-    if (error !== undefined) throw error
+    const tell = ({ done, buried = 0 }: Ran, error: unknown) =>
+      onRun({ tookMs: clock.now() - startedAt, done, buried, error }).catch(() => {})
+    let ran: Ran = { done: 0 }
+    try {
+      ran = await run()
+      if (ran.error !== undefined) throw ran.error
+    } catch (error) {
+      await tell(ran, error)
+      throw error
+    }
+    await tell(ran, undefined)
     return ran
   }
 
