@@ -77,7 +77,7 @@ export function remoteWork(tables: Tables, wire: Wire): Work<SimulatedTx> {
       list: (query) => ask('list letters', () => listLetters(tables, query)),
       resolve: (letter, settlement) =>
         ask(`settle ${settlement.way}`, () => settleLetter(tables, letter, settlement)),
-      sweep: (limit) => ask('sweep letters', () => sweepLetters(tables, limit)),
+      sweep: async (limit) => sweepLetters(tables, limit),
     },
     counts: { add: async () => true, read: async () => [], sweep: async () => 0 },
     history: (id) => ask('history', () => historyOf(tables, id, Number.NEGATIVE_INFINITY)),
