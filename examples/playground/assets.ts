@@ -5,10 +5,8 @@
  * @module
  */
 
-import { once } from 'node:events'
 import { readdirSync, readFileSync } from 'node:fs'
 import { extname, join } from 'node:path'
-import { Worker } from 'node:worker_threads'
 import { type Pages, plain } from '../server/site/reply.ts'
 
 const FOLDER = join(import.meta.dirname, 'page')
@@ -41,12 +39,13 @@ function sourceOf(name: string): string {
   return readFileSync(join(FOLDER, name), 'utf8')
 }
 
-/** Without types, by name. The compiler is slow to load, so nobody else waits for it. */
+/** Without types, by name. */
 async function stripTypes(names: readonly string[]): Promise<Readonly<Record<string, string>>> {
-  const sources = Object.fromEntries(names.map((name) => [name, sourceOf(name)]))
-  const file = new URL('strip-types.mjs', import.meta.url)
-  // Without the loader that runs this: the compiler is plain JavaScript.
-  const worker = new Worker(file, { workerData: sources, execArgv: [] })
-  const [modules] = await once(worker, 'message')
-  return modules
+  // Nobody else waits for the compiler to be loaded.
+  const { transform } = await import('esbuild')
+  const strip = async (name: string): Promise<[string, string]> => {
+    const { code } = await transform(sourceOf(name), { loader: 'ts', target: 'es2022' })
+    return [name, code]
+  }
+  return Object.fromEntries(await Promise.all(names.map(strip)))
 }

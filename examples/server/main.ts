@@ -4,10 +4,10 @@
  */
 
 import { randomUUID } from 'node:crypto'
-import { join } from 'node:path'
 import type { ApiOrder } from './api.ts'
 import { PGLITE_MEANS } from './database/pglite.ts'
 import { readSettings, type Settings } from './settings.ts'
+import { bundle, endBundling } from './supervision/bundle.ts'
 import { choosePort } from './supervision/ports.ts'
 import { type RunningServices, startServices } from './supervision/services.ts'
 import { Supervised } from './supervision/supervised.ts'
@@ -20,7 +20,7 @@ async function start(settings: Settings): Promise<Running> {
   if (busy !== undefined) console.log(`Port ${busy} is in use; this server takes ${port}.`)
   const api = new Supervised<ApiOrder>({
     name: 'API',
-    file: join(import.meta.dirname, 'api.ts'),
+    bundle: await bundle('api.ts'),
     hasSpare: true,
     onReplaced: (died, pid) => console.log(`The API's ${died}; process ${pid} serves now.`),
   })
@@ -33,6 +33,7 @@ async function start(settings: Settings): Promise<Running> {
     stops.push(() => running.stop())
     const { services } = running
     await api.serve({ services, stripeApiKey, host, port, isDemo, hasWorkers })
+    await endBundling()
     return { running, url: urlOf(host, port), stop }
   } catch (error) {
     await stop()

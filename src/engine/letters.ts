@@ -58,6 +58,11 @@ export interface LetterStore {
    * nothing, if it is settled already, or is to be resumed and a later request has the key.
    */
   resolve(letter: string, settlement: Settlement): Promise<boolean>
+  /**
+   * Drops input and state of letters that are settled and whose record is past its retention; who
+   * settled them how and why stays. Gives of how many.
+   */
+  sweep(limit: number): Promise<number>
 }
 
 /** Which records of unknown outcome are put before a person. */
@@ -113,6 +118,7 @@ export interface DeadLetter extends RecordIdentity {
   readonly error: string | null
   readonly fence: number
   readonly tries: number
+  /** `null` for a plain handler; this and the state also once they were swept. */
   readonly input: Uint8Array | null
   readonly state: Uint8Array | null
   readonly origin: Origin

@@ -49,6 +49,8 @@ export interface OpenPhase<Tx> {
   advance(step: Advance, attempt: Attempt): Promise<void>
   /** Stores the answer and commits. Throws, with nothing done, if the claim was lost. */
   finish(finish: Finish, attempt: Attempt): Promise<void>
+  /** Whether the app's code has committed it itself, so that nobody can undo it. Never throws. */
+  isCommitted(): Promise<boolean>
   /** Undoes everything. Never throws. */
   rollback(): Promise<void>
 }
@@ -100,8 +102,15 @@ export interface PhaseStore<Tx> {
     claim: Claim,
     opening: { readonly isolation: Isolation; readonly leaseMs: number },
   ): Promise<OpenPhase<Tx> | undefined>
-  /** Notes that a foreign call is about to be made. `false`, writing nothing, if the claim was lost. */
-  beginCall(claim: Claim, attempt: Attempt): Promise<boolean>
+  /**
+   * Notes that a foreign call is about to be made, and where `settlesEarlier`, that those of earlier
+   * runs took no effect. `false`, without a call noted, if the claim was lost.
+   */
+  beginCall(
+    claim: Claim,
+    attempt: Attempt,
+    earlier: { readonly settlesEarlier: boolean },
+  ): Promise<boolean>
   /** Whether a call from this point was begun and never heard of again. */
   hasOpenCall(id: string, point: string): Promise<boolean>
   /** Gives the lease up and notes why. `false`, writing nothing, if the claim was lost. */

@@ -26,6 +26,12 @@ export interface Bury {
   readonly error: string | null
 }
 
+/** The call is to be made now; whether the earlier ones are known to have done nothing. */
+interface ToCall {
+  readonly kind: 'call'
+  readonly settlesEarlier: boolean
+}
+
 /** It is tried again later; the key where what was begun is known to have done nothing. */
 export type Postponed = RetryLater & { readonly callKey: string | null }
 
@@ -49,28 +55,29 @@ export class CallRun<Tx> {
     const { context, job, work: store, claim } = this.#passage
     this.#passage.begin()
     const call: Calling = { place, work, key: derivedKey(place.token, place.point) }
-    if (isNoted(work) && place.isResumed) {
-      const settled = await this.#settleEarlier(call)
-      if (settled !== undefined) return settled
-    }
+    const earlier = await this.#settleEarlier(call)
+    if (earlier.kind !== 'call') return earlier
     if (isNoted(work)) {
       const attempt = this.#passage.attempt(place.point, call.key)
-      const isHeld = await context.call(job, () => store.phases.beginCall(claim, attempt))
+      const isHeld = await context.call(job, () => store.phases.beginCall(claim, attempt, earlier))
       if (!isHeld) throw new LeaseLost()
     }
     const answered = await this.#held(call, (given) => work.call(given, place.state))
     return 'result' in answered ? this.#done(call, answered.result) : this.#failed(call, answered)
   }
 
-  /** An earlier run may have made this call. `undefined` when it is to be made now. */
-  async #settleEarlier(call: Calling): Promise<Step | Bury | undefined> {
+  /** An earlier run may have made this call. */
+  async #settleEarlier(call: Calling): Promise<Step | Bury | ToCall> {
     const { context, job, work: store, claim } = this.#passage
     const { place, work } = call
+    const toCall: ToCall = { kind: 'call', settlesEarlier: false }
+    if (!isNoted(work) || !place.isResumed) return toCall
     const wasBegun = await context.call(job, () => store.phases.hasOpenCall(claim.id, place.point))
-    if (!wasBegun) return undefined
+    if (!wasBegun) return toCall
     const found = await this.#ask(call)
     if (found.certainty === 'happened') return this.#done(call, found.result)
-    if (found.certainty === 'did_not_happen' || work.repeat !== 'never') return undefined
+    if (found.certainty === 'did_not_happen') return { ...toCall, settlesEarlier: true }
+    if (work.repeat !== 'never') return toCall
     return { kind: 'bury', error: 'An earlier run made the call and did not hear of it' }
   }
 

@@ -10,7 +10,7 @@ import { RepriseError } from '../core/errors.ts'
 import { pause, within } from '../engine/bounded.ts'
 import type { Clock } from '../engine/clock.ts'
 import { stageOn, TransactionEnded } from '../engine/stage.ts'
-import type { Isolation } from '../engine/transactions.ts'
+import type { Isolation, TransactionFault } from '../engine/transactions.ts'
 import type { OpenPhase } from '../engine/work.ts'
 import { jsonOf } from './envelope.ts'
 import type { PhaseContext } from './node.ts'
@@ -95,9 +95,11 @@ export class PhaseRun<Tx> {
           void error.work.catch(() => {}).then(() => open.rollback())
           throw error
         }
-        await this.#undo(open)
-        if (error instanceof TransactionEnded) throw new TransactionEnded(`phase ${place.point}`)
         const fault = this.#passage.work.phases.classify(error)
+        const isUndone = await this.#undo(open, fault)
+        if (!isUndone || error instanceof TransactionEnded) {
+          throw new TransactionEnded(`phase ${place.point}`)
+        }
         if (fault === 'lost') throw new LeaseLost()
         if (fault === 'disconnected' && isCommitting) throw commitUnknown(error)
         if (fault !== 'retry' || attempt >= blueprint.attemptsMax) throw error
@@ -139,7 +141,8 @@ export class PhaseRun<Tx> {
     const { leaseMs } = job.options
     switch (step?.kind) {
       case 'retry_later':
-        return this.#undo(open)
+        if (await this.#undo(open)) return
+        throw new TransactionEnded()
       case 'advance': {
         const { point, state } = step
         if (!blueprint.nodes.has(point)) throw new TypeError(`There is no phase ${point}.`)
@@ -168,10 +171,17 @@ export class PhaseRun<Tx> {
     throw commitUnknown(new Error(`The commit took more than ${ms} ms.`))
   }
 
-  async #undo(open: OpenPhase<Tx>): Promise<void> {
+  /** `false` when the app's code has committed: what it did stays. */
+  async #undo(open: OpenPhase<Tx>, fault: TransactionFault = 'other'): Promise<boolean> {
     const { context, job } = this.#passage
     const ms = job.options.storeTimeoutMs
-    await within(context.clock, { ms, work: open.rollback(), fallback: undefined })
+    const settled = async () => {
+      // After a conflict or on a broken connection nothing can be asked.
+      const isCommitted = fault === 'other' && (await open.isCommitted())
+      await open.rollback()
+      return !isCommitted
+    }
+    return within(context.clock, { ms, work: settled(), fallback: true })
   }
 
   #context({ input }: Place, open: OpenPhase<Tx>): PhaseContext<unknown, unknown> {

@@ -35,20 +35,24 @@ const SILENT_TIMEOUTS = 3
 /** So many jobs that take too long, and not one that was taken: the sink hangs. */
 const LATE_MAX = 2
 
-/** Hands over what is due; the sink being down is thrown, and leaves every job as it was. */
+/** Hands over what is due; a sink that is down ends that, and the jobs that it has not stay. */
 export async function enqueue<Tx>(parts: EnqueuerParts<Tx>): Promise<Ran> {
   const { jobs, sink, batchMax, timeoutMs, patience } = parts
   const request = { limit: batchMax, silentMsMax: timeoutMs * SILENT_TIMEOUTS }
   let done = 0
-  for (let batches = 0; batches < BATCHES_MAX; batches++) {
-    const batch = await jobs.take(request, patience)
-    if (batch === undefined) return { done, nextMs: await jobs.nextDueMs() }
-    const undelivered = await settle(parts, batch)
-    done += batch.jobs.length - undelivered.length
-    const down = undelivered.find(({ isSinkDown }) => isSinkDown === true)
-    if (down !== undefined) throw new Error(`The sink ${sink.name} is down. ${down.error}`)
+  try {
+    for (let batches = 0; batches < BATCHES_MAX; batches++) {
+      const batch = await jobs.take(request, patience)
+      if (batch === undefined) return { done, nextMs: await jobs.nextDueMs() }
+      const undelivered = await settle(parts, batch)
+      done += batch.jobs.length - undelivered.length
+      const down = undelivered.find(({ isSinkDown }) => isSinkDown === true)
+      if (down !== undefined) throw new Error(`The sink ${sink.name} is down. ${down.error}`)
+    }
+    return { done }
+  } catch (error) {
+    return { done, error: error instanceof Error ? error : new Error(messageOf(error)) }
   }
-  return { done }
 }
 
 async function settle<Tx>(

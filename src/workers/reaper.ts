@@ -44,6 +44,7 @@ export async function reap<Tx>(parts: ReaperParts<Tx>): Promise<Ran> {
   while (await buryAbandoned(parts)) buried++
   while (await tellUntold(parts)) continue
   for (let swept = batchMax; swept === batchMax; ) swept = await work.sweepHistory(batchMax)
+  for (let swept = batchMax; swept === batchMax; ) swept = await work.letters.sweep(batchMax)
   for (let swept = batchMax; swept === batchMax; ) {
     swept = await work.counts.sweep(batchMax, parts.countsMs)
   }

@@ -15,6 +15,8 @@ export interface Ran {
   readonly buried?: number
   /** When there is something to do again, in milliseconds, if that is known. */
   readonly nextMs?: number | undefined
+  /** What ended it before it was through: to the same effect as throwing, with what was done. */
+  readonly error?: Error
 }
 
 /** What a loop needs. */
@@ -103,14 +105,16 @@ export class Service {
     const startedAt = clock.now()
     const tell = ({ done, buried = 0 }: Ran, error: unknown) =>
       onRun({ tookMs: clock.now() - startedAt, done, buried, error }).catch(() => {})
+    let ran: Ran = { done: 0 }
     try {
-      const ran = await run()
-      await tell(ran, undefined)
-      return ran
+      ran = await run()
+      if (ran.error !== undefined) throw ran.error
     } catch (error) {
-      await tell({ done: 0 }, error)
+      await tell(ran, error)
       throw error
     }
+    await tell(ran, undefined)
+    return ran
   }
 
   async #rest(

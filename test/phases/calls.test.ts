@@ -154,6 +154,30 @@ describe('a call whose process died', () => {
     expect(await world.deeds()).toEqual(deeds)
   })
 
+  it('and did nothing is settled with that: what is asked later is about later calls', async () => {
+    const key = await abandon({ repeat: 'never', reconcile: async () => didNotHappen })
+    const says = [didNotHappen, unknown]
+    const answers = [() => Promise.reject(httpError(429)), () => Promise.resolve('ch_9')]
+    const op = paying(
+      { reprise: world.other() },
+      {
+        repeat: 'never',
+        reconcile: async () => says.shift() ?? unknown,
+        call: async () => answers.shift()?.() ?? 'too many',
+      },
+    )
+    expect(seen(await op.run(request('k')))).toEqual(['postponed'])
+    const calls = await world.pool.query(
+      'select ending, call_key from reprise.attempts where call_key is not null order by number',
+    )
+    expect(calls.rows).toEqual([
+      { ending: 'settled', call_key: key },
+      { ending: 'retry_later', call_key: key },
+    ])
+    expect(seen(await op.run(request('k')))).toEqual(['resumed', 201, 'ch_9'])
+    expect(await world.letters()).toEqual([])
+  })
+
   it('and the provider can not be asked: as if it could not tell', async () => {
     const reconcile = async () => {
       throw httpError(500)

@@ -63,6 +63,36 @@ describe('a dead letter', () => {
     expect(records[0]?.record).toMatchObject({ resource })
   })
 
+  it('keeps what was asked for until it is settled and its record past its retention', async () => {
+    const { op } = making()
+    await op.run(request('k'))
+    const { reaper } = createWorkers(world.reprise, { operations: [op] })
+    const letters = deadLetters(world.reprise)
+    const reaped = async (letter: string) => {
+      await reaper?.runOnce()
+      return letters.find(letter)
+    }
+    await world.age(HOUR_MS + 1)
+    await reaper?.runOnce()
+    const [{ letter } = { letter: '' }] = await world.letters()
+    await world.age(HOUR_MS + 1)
+    expect(await reaped(letter)).toMatchObject({ input: request('k').input, settlement: null })
+
+    const answer = { status: 201, body: 'made' }
+    expect(await letters.happened(letter, answer, decision)).toBe(true)
+    expect(await reaped(letter)).toMatchObject({ input: request('k').input })
+    await world.age(world.reprise.options.retentionMs('acct') + 1)
+    const settlement = { way: 'happened', ...decision }
+    const swept = await reaped(letter)
+    expect(swept).toMatchObject({ key: 'k', caller: 'acct', settlement })
+    expect([swept?.input, swept?.state]).toEqual([undefined, undefined])
+    const audit = await world.pool.query(
+      `select action, author, note from reprise.audit where subject = 'dead letter ' || $1`,
+      [letter],
+    )
+    expect(audit.rows).toEqual([{ action: 'settle happened', ...decision }])
+  })
+
   async function lapsed(owner: string) {
     const origin = { requestId: null, ip: null, userAgent: null }
     const claimed = await world.store.claim({

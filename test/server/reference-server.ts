@@ -142,7 +142,7 @@ export async function apiProcesses({ process }: ReferenceServer): Promise<readon
   const commands = await Promise.all(
     all.map((pid) => readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')),
   )
-  return all.filter((_, index) => commands[index]?.includes('server/api.ts'))
+  return all.filter((_, index) => commands[index]?.includes('/api.mjs'))
 }
 
 /** Whether a process runs; one that has ended and waits to be noticed does not. */

@@ -139,8 +139,8 @@ function phasePatches(): readonly Mutant[] {
     }),
     patch('earlier-call-ignored', 'phases/call-run.ts', {
       what: 'nobody looks whether an earlier run made the call',
-      find: `    if (isNoted(work) && place.isResumed) {`,
-      replace: `    if (false) {`,
+      find: `    if (!isNoted(work) || !place.isResumed) return toCall`,
+      replace: `    if (place !== undefined) return toCall`,
     }),
     patch('unclear-call-repeated', 'phases/call-run.ts', {
       what: 'a call of unknown result is repeated although it must not be',

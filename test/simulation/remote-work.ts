@@ -21,6 +21,7 @@ import {
   historyOf,
   listLetters,
   settleLetter,
+  sweepLetters,
   takeUntold,
   told,
 } from './database/letters.ts'
@@ -47,7 +48,8 @@ export function remoteWork(tables: Tables, wire: Wire): Work<SimulatedTx> {
         const session = await ask('begin phase', () => beginPhase(tables, claim, opening))
         return session && openPhase(tables, wire, { claim, session })
       },
-      beginCall: (claim, attempt) => ask('begin call', () => beginCall(tables, claim, attempt)),
+      beginCall: (claim, attempt, earlier) =>
+        ask('begin call', () => beginCall(tables, { claim, attempt }, earlier)),
       hasOpenCall: (id, point) => ask('has open call', () => hasOpenCall(tables, id, point)),
       stop: (claim, attempt, stop) =>
         ask(`stop ${stop.ending}`, () => stopPhase(tables, { claim, attempt }, stop)),
@@ -75,6 +77,7 @@ export function remoteWork(tables: Tables, wire: Wire): Work<SimulatedTx> {
       list: (query) => ask('list letters', () => listLetters(tables, query)),
       resolve: (letter, settlement) =>
         ask(`settle ${settlement.way}`, () => settleLetter(tables, letter, settlement)),
+      sweep: async (limit) => sweepLetters(tables, limit),
     },
     counts: { add: async () => true, read: async () => [], sweep: async () => 0 },
     history: (id) => ask('history', () => historyOf(tables, id, Number.NEGATIVE_INFINITY)),
@@ -106,6 +109,8 @@ function openPhase(
         ...{ label: 'finish phase', session },
         apply: () => endPhase(tables, session, { claim, attempt, step: { finish } }),
       }),
+    // The simulated app commits nothing itself.
+    isCommitted: async () => false,
     rollback: () => rollback(wire, session),
   }
 }

@@ -1,7 +1,13 @@
 import { describe, expect, it, vi } from 'vitest'
 import { functionSink } from '../../src/sinks/function.ts'
 import { FakeClock } from '../../src/testing/index.ts'
-import { createWorkers, type Sink, type StagedJob } from '../../src/workers/index.ts'
+import {
+  createWorkers,
+  type EnqueuerOptions,
+  type Sink,
+  type StagedJob,
+  type WorkerEvent,
+} from '../../src/workers/index.ts'
 import { freshNode, jobRows, type Node, node } from './world.ts'
 
 /** Nothing here waits this long: it is the net under a test that would hang. */
@@ -10,10 +16,14 @@ const NEVER_MS = 600_000
 const refusal = () => Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' })
 
 /** An enqueuer that only runs when told. */
-function enqueuer({ reprise }: Pick<Node, 'reprise'>, sink: Sink, options = {}) {
+function enqueuer(
+  { reprise }: Pick<Node, 'reprise'>,
+  sink: Sink,
+  { onEvent = () => {}, ...options }: EnqueuerOptions & { onEvent?(event: WorkerEvent): void } = {},
+) {
   const workers = createWorkers(reprise, {
-    sink,
-    ...{ completer: false, reaper: false, enqueuer: { everyMs: NEVER_MS, ...options } },
+    ...{ sink, completer: false, reaper: false, onEvent },
+    enqueuer: { everyMs: NEVER_MS, ...options },
   })
   if (workers.enqueuer === undefined) throw new Error('There is no enqueuer.')
   return workers.enqueuer
@@ -87,7 +97,7 @@ describe('the enqueuer hands over', () => {
     await vi.waitUntil(() => names().includes('later'), { timeout: 90_000 })
     expect(Date.now() - before).toBeGreaterThanOrEqual(350)
     await worker.stop()
-    expect(names()).toEqual(['now', 'overdue', 'later'])
+    expect(names()).toEqual(['overdue', 'now', 'later'])
     expect(await jobRows(world)).toMatchObject([{ name: 'much later', attempts: 0 }])
   })
 
@@ -208,6 +218,24 @@ describe('a job that can not be taken', () => {
     expect(rows.map(({ attempts }) => attempts)).toEqual([1, 1, 1, 1, 1, 1])
   })
 
+  it('is tried again in its turn, however many new ones there are', async () => {
+    const world = await freshNode()
+    const tried: string[] = []
+    const sink = functionSink(async ({ name, attempt }) => {
+      tried.push(`${name} ${attempt}`)
+      if (name === 'bad' && attempt === 1) throw new Error('not now')
+    })
+    const worker = enqueuer(world, sink, { batchMax: 2 })
+    await world.stageAll((stage) => stage('bad', 1))
+    await worker.runOnce()
+    await makeDue(world)
+    await world.stageAll(async (stage) => {
+      for (let n = 0; n < 4; n++) await stage('new', n)
+    })
+    await worker.runOnce()
+    expect(tried).toEqual(['bad 1', 'bad 2', 'new 1', 'new 1', 'new 1', 'new 1'])
+  })
+
   it('is found by a sink that throws at it, and only it is to blame', async () => {
     const world = await freshNode()
     const { sink, names } = recorder()
@@ -280,10 +308,15 @@ describe('a sink that is down', () => {
     await world.stageAll(async (stage) => {
       for (const name of ['a', 'b', 'c', 'd']) await stage(name, 1)
     })
-    const worker = enqueuer(world, breaking)
+    const events: WorkerEvent[] = []
+    const worker = enqueuer(world, breaking, { onEvent: (event) => void events.push(event) })
     await expect(worker.runOnce()).rejects.toThrow('The sink breaking is down. broke')
     expect(await worker.runOnce()).toBe(2)
     expect(names).toEqual(['a', 'b', 'c', 'd'])
+    // What it took counts, whatever came after.
+    const down = expect.objectContaining({ message: 'The sink breaking is down. broke' })
+    expect(events).toMatchObject([{ done: 2, error: down }, { done: 2 }])
+    expect(events[1]).not.toHaveProperty('error')
   })
 
   it('that hangs is given up, at the second job at the latest', async () => {

@@ -6,6 +6,7 @@
 
 import { join } from 'node:path'
 import { freePort } from '../../../scripts/servers/guarded.ts'
+import { bundle } from '../supervision/bundle.ts'
 import { Supervised } from '../supervision/supervised.ts'
 import type { Database } from './database.ts'
 import type { PgliteOrder } from './pglite-main.ts'
@@ -20,7 +21,7 @@ export async function startPglite(directory: string): Promise<Database> {
   const data = join(directory, 'pglite')
   const supervised = new Supervised<PgliteOrder>({
     name: 'PGlite',
-    file: join(import.meta.dirname, 'pglite-main.ts'),
+    bundle: await bundle('database/pglite-main.ts'),
     hasSpare: false,
   })
   const stop = () => supervised.stop()

@@ -10,6 +10,7 @@ import { freePort } from '../../../scripts/servers/guarded.ts'
 import { named, startDatabase } from '../database/database.ts'
 import type { ProviderOrder } from '../provider/main.ts'
 import type { Settings } from '../settings.ts'
+import { bundle } from './bundle.ts'
 import { claimData } from './data-lock.ts'
 import { Supervised } from './supervised.ts'
 
@@ -60,9 +61,9 @@ export async function startServices(settings: Settings): Promise<RunningServices
   const stop = async () => {
     for (const each of stops.splice(0).reverse()) await each()
   }
-  const provider = createProvider()
-  stops.push(() => provider.stop())
   try {
+    const provider = await createProvider()
+    stops.push(() => provider.stop())
     const [database, simulator] = await Promise.all([
       startDatabase(settings).then((database) => {
         // Ended after the provider, before the lock is let go.
@@ -100,9 +101,9 @@ function given({ stripeApiBase, smtpUrl }: Settings): Partial<Services> {
   return { ...(stripeApiBase && { stripeApiBase }), ...(smtpUrl && { smtpUrl }) }
 }
 
-function createProvider(): Supervised<ProviderOrder> {
-  const file = join(import.meta.dirname, '../provider/main.ts')
-  return new Supervised({ name: 'payment provider', file, hasSpare: false })
+async function createProvider(): Promise<Supervised<ProviderOrder>> {
+  const program = await bundle('provider/main.ts')
+  return new Supervised({ name: 'payment provider', bundle: program, hasSpare: false })
 }
 
 async function startSimulator(

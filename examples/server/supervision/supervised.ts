@@ -7,14 +7,15 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { setTimeout as delay } from 'node:timers/promises'
+import type { Bundle } from './bundle.ts'
 import { STOP_MS_MAX } from './child.ts'
 
 /** What is supervised. */
 export interface SupervisedSpec {
   /** Name of the process, for people. */
   readonly name: string
-  /** File that the process runs. */
-  readonly file: string
+  /** What the process runs. */
+  readonly bundle: Bundle
   /**
    * Whether another process stands by with everything loaded, so that one that dies is replaced in a
    * moment.
@@ -89,7 +90,8 @@ export class Supervised<Order> {
   }
 
   #fork(): ChildProcess {
-    const child = fork(this.#spec.file, { execArgv: process.execArgv })
+    const { file, execArgv } = this.#spec.bundle
+    const child = fork(file, { execArgv: [...execArgv] })
     // Who sends to a process that has just died learns of it by its exit.
     child.on('error', () => {})
     child.once('exit', () => {

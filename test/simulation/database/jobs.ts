@@ -65,7 +65,7 @@ export interface TakenJobs {
 export function takeJobs(tables: Tables, { limit, silentMsMax }: TakeJobs): TakenJobs | undefined {
   const now = tables.now()
   const rows = tables.jobs
-    .filter((job) => isWaiting(job) && (job.runAt ?? Number.NEGATIVE_INFINITY) <= now)
+    .filter((job) => isWaiting(job) && dueOf(job) <= now)
     .filter((job) => isFree(tables, jobLock(job)))
     .sort(inOrder)
     .slice(0, limit)
@@ -105,7 +105,7 @@ export function nextDueMs(tables: Tables): number | undefined {
     .filter((job) => isWaiting(job) && isFree(tables, jobLock(job)))
     .sort(inOrder)
   if (next === undefined) return undefined
-  return next.runAt === null ? 0 : Math.max(0, next.runAt - tables.now())
+  return Math.max(0, dueOf(next) - tables.now())
 }
 
 function putBack(tables: Tables, row: JobRow, patience: JobPatience): void {
@@ -134,7 +134,11 @@ function jobLock({ number }: JobRow): string {
   return `job ${number}`
 }
 
+/** Since when a job waits to be handed over. */
+function dueOf({ runAt, stagedAt }: JobRow): number {
+  return runAt ?? stagedAt
+}
+
 function inOrder(one: JobRow, other: JobRow): number {
-  const dueOf = ({ runAt }: JobRow) => runAt ?? 0
   return dueOf(one) - dueOf(other) || one.number - other.number
 }

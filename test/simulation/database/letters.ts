@@ -205,6 +205,18 @@ function settledRecord(
   }
 }
 
+/** Drops input and state of what is settled and whose record is gone. */
+export function sweepLetters(tables: Tables, limit: number): number {
+  const swept = tables.letters
+    .filter(({ settledAt, input, tellAfter }) => {
+      return settledAt !== null && input !== null && tellAfter === null
+    })
+    .filter(({ id, made }) => tables.records.get(id)?.made !== made)
+    .slice(0, limit)
+  for (const letter of swept) replace(tables, { ...letter, input: null, state: null })
+  return swept.length
+}
+
 function replace(tables: Tables, letter: LetterRow): void {
   tables.letters = tables.letters.map((one) => (one.letter === letter.letter ? letter : one))
 }

@@ -73,15 +73,28 @@ function flawedStep(tables: Tables, step: Advance, record: RecordRow): Advance {
 }
 
 /** Notes that a foreign call is about to be made. */
-export function beginCall(tables: Tables, claim: Claim, attempt: Attempt): boolean {
+export function beginCall(
+  tables: Tables,
+  { claim, attempt }: { readonly claim: Claim; readonly attempt: Attempt },
+  { settlesEarlier }: { readonly settlesEarlier: boolean },
+): boolean {
   if (held(tables, claim) === undefined) return false
   awaitRow(tables, claim.id)
+  if (settlesEarlier) settleEarlier(tables, claim, attempt)
   if (tables.has('call-unnoted')) return true
   tables.attempts.push({
     ...entry(tables, claim, attempt),
     ...{ beganAt: tables.now(), endedAt: null, ending: null },
   })
   return true
+}
+
+/** The calls of earlier runs took no effect. */
+function settleEarlier(tables: Tables, { id, fence }: Claim, { point }: Attempt): void {
+  const isEarlier = (one: AttemptRow) =>
+    one.recordId === id && one.point === point && one.fence < fence && one.endedAt === null
+  const end = { endedAt: tables.now(), ending: 'settled' } as const
+  tables.attempts = tables.attempts.map((one) => (isEarlier(one) ? { ...one, ...end } : one))
 }
 
 /** Whether a call from this point was begun and never heard of again. */

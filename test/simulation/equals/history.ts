@@ -21,6 +21,7 @@ const KINDS = [
   ...['advance phase', 'advance phase', 'finish phase', 'undo phase', 'begin call', 'open call'],
   ...['stop', 'take', 'take', 'take abandoned', 'bury', 'bury unknown', 'letters', 'settle'],
   ...['settle', 'jobs', 'jobs', 'next due', 'history', 'sweep', 'sweep history'],
+  'sweep letters',
   ...['transaction', 'transaction', 'find'],
 ] as const
 

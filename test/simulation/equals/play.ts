@@ -79,7 +79,11 @@ export class Play<Tx> {
       case 'undo phase':
         return this.#phase(command)
       case 'begin call':
-        return phases.beginCall(claim, { ...attempt, callKey: 'call' })
+        return phases.beginCall(
+          claim,
+          { ...attempt, callKey: 'call' },
+          { settlesEarlier: choice < 0.3 },
+        )
       case 'open call':
         return phases.hasOpenCall(claim.id, 'started')
       case 'stop':
@@ -127,6 +131,8 @@ export class Play<Tx> {
         return this.#store.sweep(100)
       case 'sweep history':
         return this.#work.sweepHistory(100)
+      case 'sweep letters':
+        return letters.sweep(100)
       default:
         return this.#store.find(this.#id(at))
     }

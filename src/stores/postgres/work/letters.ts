@@ -113,6 +113,11 @@ export class PostgresLetters<Tx> implements LetterStore {
     return isDone === true
   }
 
+  async sweep(limit: number): Promise<number> {
+    const [[swept] = []] = await this.#send('sweep_letters', [limit])
+    return Number(swept)
+  }
+
   #send(verb: keyof WorkQueries, values: readonly Value[]): Promise<Rows> {
     const { client, queries } = this.#parts
     return attempt(verb, () => client.query({ statement: queries[verb], values }))

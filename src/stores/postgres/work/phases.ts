@@ -25,6 +25,12 @@ import type { WorkParts } from './parts.ts'
 import type { WorkQueries } from './queries.ts'
 import { taken, takeValues } from './taken.ts'
 
+/** Which transaction was begun: by its time, for what is sent in it; by its number, for ever. */
+interface Begun {
+  readonly transaction: string
+  readonly number: string
+}
+
 /** The phases of one schema. */
 export class PostgresPhases<Tx> implements PhaseStore<Tx> {
   readonly #parts: WorkParts<Tx>
@@ -41,14 +47,20 @@ export class PostgresPhases<Tx> implements PhaseStore<Tx> {
     const idleMs = client.single ? null : Math.min(Math.ceil(leaseMs), IDLE_MS_MAX)
     const first = { statement: queries.begin_phase, values: [...holder(claim), idleMs] }
     const session = await attempt('begin a phase', () => client.begin({ first, isolation }))
-    const [[isHeld, transaction] = []] = session.rows
-    if (isHeld === true) return this.#open(claim, session, String(transaction))
+    const [[isHeld, transaction, number] = []] = session.rows
+    const begun = { transaction: String(transaction), number: String(number) }
+    if (isHeld === true) return this.#open(claim, session, begun)
     await session.rollback()
     return undefined
   }
 
-  async beginCall(claim: Claim, tried: Attempt): Promise<boolean> {
-    return isTrue(await this.#send('begin_call', attemptValues(claim, tried)))
+  async beginCall(
+    claim: Claim,
+    tried: Attempt,
+    { settlesEarlier }: { readonly settlesEarlier: boolean },
+  ): Promise<boolean> {
+    const values = [...attemptValues(claim, tried), settlesEarlier]
+    return isTrue(await this.#send('begin_call', values))
   }
 
   async hasOpenCall(id: string, point: string): Promise<boolean> {
@@ -75,8 +87,9 @@ export class PostgresPhases<Tx> implements PhaseStore<Tx> {
     return faultOf(error, this.#parts.schema)
   }
 
-  #open(claim: Claim, session: Session<Tx>, transaction: string): OpenPhase<Tx> {
+  #open(claim: Claim, session: Session<Tx>, begun: Begun): OpenPhase<Tx> {
     const { queries, wake } = this.#parts
+    const { transaction } = begun
     let isOver = false
     let hasStaged = false
     const end = async (verb: keyof WorkQueries, values: readonly Value[]) => {
@@ -107,6 +120,12 @@ export class PostgresPhases<Tx> implements PhaseStore<Tx> {
           ...[response.status, response.sealed, resource?.type ?? null, resource?.id ?? null],
           retentionMs,
         ]),
+      async isCommitted() {
+        if (isOver) return false
+        const call = { statement: queries.is_committed, values: [begun.number] }
+        // Refused by a transaction that failed, or no connection: then it is not committed.
+        return session.query(call).then(isTrue, () => false)
+      },
       async rollback() {
         isOver = true
         await session.rollback()

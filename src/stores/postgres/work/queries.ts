@@ -18,6 +18,7 @@ type Verb =
   | keyof typeof JOBS
   | keyof typeof LETTERS
   | 'begin_phase'
+  | 'is_committed'
   | 'advance_phase'
   | 'finish_phase'
   | 'begin_call'
@@ -46,7 +47,11 @@ const TEXTS: Texts<Verb> = {
   ...LETTERS,
 
   begin_phase: (schema) => `
-    select ${schema}.begin_phase($1, $2, $3, $4) as held, ${TRANSACTION} as transaction`,
+    select ${schema}.begin_phase($1, $2, $3, $4) as held, ${TRANSACTION} as transaction,
+           pg_current_xact_id()::text as number`,
+
+  is_committed: () => `
+    select pg_xact_status($1::text::xid8) = 'committed'`,
 
   advance_phase: (schema) => `
     select ${schema}.advance_phase($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)::text`,
@@ -54,7 +59,16 @@ const TEXTS: Texts<Verb> = {
   finish_phase: (schema) => `
     select ${schema}.finish_phase($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)::text`,
 
+  /** $8: whether the calls of earlier runs took no effect. */
   begin_call: (schema) => `
+    with settled as
+         (update ${schema}.attempts a
+             set ended_at = clock_timestamp(), ending = 'settled'
+            from ${schema}.records r
+           where $8::boolean
+             and r.id = $1 and r.owner = $2 and r.fence = $3 and r.status is null
+             and a.record_id = r.id and a.point = $4 and a.fence < r.fence
+             and a.ended_at is null)
     select ${schema}.begin_call($1, $2, $3, $4, $5, $6, $7)`,
 
   has_open_call: (schema) => `

@@ -102,7 +102,7 @@ const TEXTS: Texts<Verb> = {
     select (select count(*)::integer
               from (select from ${schema}.staged_jobs j
                      where j.set_aside_at is null
-                       and coalesce(j.run_at, '-infinity') <= (select clock_timestamp())
+                       and coalesce(j.run_at, j.staged_at) <= (select clock_timestamp())
                      limit $1::integer) due),
            (select count(*)::integer
               from (select r.recovery_point, r.lease_until

@@ -7,6 +7,9 @@
 import { TRANSACTION } from '../../queries.ts'
 import { MS, ms, type Texts } from './text.ts'
 
+/** Since when a job waits to be handed over: nobody who came later goes before it, tried or not. */
+const DUE = `coalesce(j.run_at, j.staged_at)`
+
 /** Staged jobs. */
 export const JOBS: Texts<'stage' | 'take_jobs' | 'settle_jobs' | 'next_due'> = {
   /**
@@ -37,8 +40,8 @@ export const JOBS: Texts<'stage' | 'take_jobs' | 'settle_jobs' | 'next_due'> = {
                       true) as idle
       from ${schema}.staged_jobs j
      where j.set_aside_at is null
-       and coalesce(j.run_at, '-infinity') <= (select clock_timestamp())
-     order by coalesce(j.run_at, '-infinity'), j.number
+       and ${DUE} <= (select clock_timestamp())
+     order by ${DUE}, j.number
      limit $1
        for update skip locked`,
 
@@ -69,12 +72,10 @@ export const JOBS: Texts<'stage' | 'take_jobs' | 'settle_jobs' | 'next_due'> = {
 
   /** What is locked is being handed over, and not waited for. */
   next_due: (schema) => `
-    select case when j.run_at is null then 0
-                else greatest(0, ${ms('j.run_at - clock_timestamp()')})
-           end
+    select greatest(0, ${ms(`${DUE} - clock_timestamp()`)})
       from ${schema}.staged_jobs j
      where j.set_aside_at is null
-     order by coalesce(j.run_at, '-infinity'), j.number
+     order by ${DUE}, j.number
      limit 1
        for key share skip locked`,
 }

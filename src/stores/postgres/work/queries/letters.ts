@@ -27,6 +27,7 @@ type LetterVerb =
   | 'find_letter'
   | 'list_letters'
   | 'settle_letter'
+  | 'sweep_letters'
 
 /** Dead letters. */
 export const LETTERS: Texts<LetterVerb> = {
@@ -69,4 +70,21 @@ export const LETTERS: Texts<LetterVerb> = {
 
   settle_letter: (schema) => `
     select ${schema}.settle_letter($1, $2, $3, $4, $5, $6, $7, $8, $9, null, null, '')`,
+
+  /** What the app is still to be told of is told with its input. */
+  sweep_letters: (schema) => `
+    with swept as
+         (update ${schema}.dead_letters
+             set input = null, state = null
+           where number in (
+                 select d.number
+                   from ${schema}.dead_letters d
+                  where d.settled_at is not null and d.input is not null
+                    and d.tell_after is null
+                    and not exists (select
+                                      from ${schema}.records r
+                                     where r.id = d.record_id and r.created_at = d.created_at)
+                  limit $1)
+          returning 1)
+  select count(*)::integer from swept`,
 }
