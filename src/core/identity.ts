@@ -8,24 +8,36 @@
 import { createHash } from 'node:crypto'
 
 /** Keeps these digests apart from all others, and from those of later versions. */
-const TAG = 'reprise record 1\n'
+const TAG = 'reprise record 2\n'
+
+/** Bytes of the key's own digest; the other 24 are enough to keep all records apart. */
+const KEY_BYTES = 8
 
 /**
- * The id of the record that the parts select, 43 characters.
+ * The id of the record that the parts select: 32 bytes, as 43 characters. Ids of the same key begin
+ * alike, so that the index on ids also finds what only the key is known of.
  *
  * @param parts - in a fixed order: by default caller, operation and key
- * @param namespace - keeps deployments apart that share a store
  */
-export function recordId(parts: readonly string[], namespace = ''): string {
-  // UTF-16 tells all strings apart; UTF-8 would make one of all lone surrogates.
-  return createHash('sha256')
-    .update(TAG + lengthPrefixed([namespace, ...parts]), 'utf16le')
-    .digest('base64url')
+export function recordId(parts: readonly string[], key: string): string {
+  const rest = digest(parts).subarray(0, -KEY_BYTES)
+  return Buffer.concat([keyDigest(key), rest]).toString('base64url')
+}
+
+/** The first bytes of the ids of all records with this key. */
+export function keyDigest(key: string): Uint8Array {
+  return digest([key]).subarray(0, KEY_BYTES)
 }
 
 /** What a caller is called where nobody needs to know who it is: in counters and logs. */
 export function callerDigest(caller: string): string {
-  return recordId(['caller', caller]).slice(0, 22)
+  return digest(['caller', caller]).subarray(0, 16).toString('base64url')
+}
+
+function digest(parts: readonly string[]): Buffer {
+  // UTF-16 tells all strings apart; UTF-8 would make one of all lone surrogates.
+  const text = TAG + lengthPrefixed(parts)
+  return createHash('sha256').update(text, 'utf16le').digest()
 }
 
 /**

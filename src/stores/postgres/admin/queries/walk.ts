@@ -7,6 +7,7 @@
  * @module
  */
 
+import { keyDigest } from '../../../../core/identity.ts'
 import type { DeskFilter, DeskView } from '../../../../engine/desk.ts'
 import type { Statement, Value } from '../../client.ts'
 import { quoted } from '../../queries.ts'
@@ -20,7 +21,7 @@ import { pack } from '../../record.ts'
  * - `failed`: those with an answer of 400 or more.
  * - `letters`: those with an open dead letter.
  * - `expired`: finished ones past their retention, by when they expired.
- * - `key`: those with one key.
+ * - `key`: those with one key, by the beginning of their ids.
  * - `id`: the one that the cursor names.
  */
 export type Driver = 'created' | 'open' | 'oldest' | 'failed' | 'letters' | 'expired' | 'key' | 'id'
@@ -49,6 +50,7 @@ export function walkValues(
     ...[states?.join(',') ?? null, operation ?? null, caller ?? null, key ?? null],
     ...[keyPrefix ?? null, recoveryPoint ?? null, status ?? null, requestId ?? null],
     ...[filter.olderThanMs ?? null, filter.duplicatesMin ?? null],
+    key === undefined ? null : keyDigest(key),
   ]
 }
 
@@ -93,6 +95,11 @@ const CLOCK = `with clock as materialized (select clock_timestamp() as moment)`
 
 const FROM_CURSOR = `'epoch'::timestamptz + $1::bigint * interval '1 microsecond'`
 
+/** Ids of one key begin alike, and are 32 bytes long. */
+function hasKey(id: string): string {
+  return `${id} between $17::bytea and $17::bytea || decode(repeat('ff', 24), 'hex')`
+}
+
 /** What is read of a record; what is sealed stays where it is. */
 const READ = `
   r.caller, r.operation, r.key, r.fingerprint, r.fence, r.owner, r.lease_until,
@@ -121,7 +128,7 @@ function matches(schema: string): string {
   and ($7::text is null or t.state = any (string_to_array($7::text, ',')))
   and ($8::text is null or w.operation = $8::text)
   and ($9::text is null or w.caller = $9::text)
-  and ($10::text is null or w.key = $10::text)
+  and ($10::text is null or w.key = $10::text and ${hasKey('w.id')})
   and ($11::text is null or starts_with(w.key, $11::text))
   and ($12::text is null or w.recovery_point = $12::text)
   and ($13::integer is null or w.status = $13::integer)
@@ -165,7 +172,7 @@ function walked(schema: string, driver: Driver, limit: number): string {
     case 'failed':
       return by('r.created_at', 'r.status >= 400')
     case 'key':
-      return by('r.created_at', 'hashtextextended(r.key, 0) = hashtextextended($10::text, 0)')
+      return by('r.created_at', hasKey('r.id'))
     case 'expired':
       return by('r.expires_at', 'r.status is not null', '0')
     case 'id':
