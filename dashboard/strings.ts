@@ -215,7 +215,8 @@ export const t = {
       callKey: 'Derived key',
     },
     ...{ stack: 'Whole error', when: 'When', result: 'Result', client: 'Client' },
-    lost: (span: string) => `process lost, ${span} until the next attempt`,
+    lost: (node: string | undefined, span: string) =>
+      `process ${node === undefined ? '' : `${node} `}lost, ${span} until the next attempt`,
     waited: (span: string) => `${span} until the next attempt`,
     nowAt: 'now here',
     noHistory: 'No phases: the handler runs in one piece, and its attempts are only counted.',

@@ -29,12 +29,18 @@ function endingOf({ ending }: HistoryEntry): readonly [IconName, string] {
   }
 }
 
+/** Who it was, and in which process. */
+function whoOf({ actor, node }: HistoryEntry): string {
+  const who = t.detail.who[actor]
+  return node === undefined ? who : `${who}, ${node}`
+}
+
 /** The gap before an entry: what was lost or waited for. */
 function gapBefore(entry: HistoryEntry, before: HistoryEntry | undefined): string | undefined {
   if (before === undefined || entry.fence === before.fence) return undefined
   const from = before.endedAt ?? before.beganAt
   const ms = entry.beganAt - from
-  if (before.endedAt === null) return t.detail.lost(span(ms))
+  if (before.endedAt === null) return t.detail.lost(before.node, span(ms))
   return ms >= GAP_MS ? t.detail.waited(span(ms)) : undefined
 }
 
@@ -61,7 +67,7 @@ export function Timeline({ request }: { request: RequestDetail }) {
                 {entry.reached !== null && <> → {entry.reached}</>}
               </span>
               <span class="soft">
-                {words} · {t.detail.who[entry.actor]} · {t.detail.fence} {entry.fence} ·{' '}
+                {words} · {whoOf(entry)} · {t.detail.fence} {entry.fence} ·{' '}
                 <Time at={entry.beganAt} />
                 {entry.endedAt !== null && ` · ${span(entry.endedAt - entry.beganAt)}`}
                 {isNow && recoveryPoint !== null && <b> · {t.detail.nowAt}</b>}
@@ -93,7 +99,7 @@ export function Attempts({ history }: { history: readonly HistoryEntry[] }) {
           {history.map((entry) => (
             <tr>
               <th scope="row">{entry.fence}</th>
-              <td data-label={heads[1]}>{t.detail.who[entry.actor]}</td>
+              <td data-label={heads[1]}>{whoOf(entry)}</td>
               <td data-label={heads[2]}>
                 {entry.point}
                 {entry.reached !== null && ` → ${entry.reached}`}

@@ -161,7 +161,8 @@ describe.skipIf(lacksChromium('test/dashboard/acts.test.ts'))(
       await page.locator('.timeline .gap').first().waitFor()
       const text = (await page.locator('main').textContent()) ?? ''
       const parts = [
-        ...['process lost, 38 s until the next attempt', 'Completer', 'rp_', 'noted of 3'],
+        ...['process web-1:4121 lost, 38 s until the next attempt', 'Completer, worker-1:7'],
+        ...['rp_', 'noted of 3'],
         ...['Same key, another request', request?.fingerprint ?? '', request?.explanation ?? ''],
       ]
       for (const part of parts) expect(text).toContain(part)

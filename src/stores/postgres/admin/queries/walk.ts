@@ -65,7 +65,7 @@ function pageQuery(schema: string, driver: Driver): Statement {
          (extract(epoch from s.at) * 1000000)::bigint::text, ${columns(schema)}
     from (select w.*, l.letter, t.state, (${matches(schema)}) as matches
             from (select x.*, row_number() over (order by x.at desc, x.id desc) as place
-                    from (${walked(schema, driver, SCANNED_MAX)}) x) w
+                    from (${walked(schema, driver, { limit: SCANNED_MAX, isOrdered: true })}) x) w
                  ${standing(schema)}
          ) s
    where s.matches or s.place = ${SCANNED_MAX}
@@ -81,8 +81,11 @@ function countQuery(schema: string, driver: Driver, scanned: number): Statement 
     ${CLOCK}
   select s.state, count(*)::integer
     from (select t.state
-            from (${walked(schema, driver, scanned)}) w
-                 ${standing(schema)}
+            from (${walked(schema, driver, { limit: scanned, isOrdered: false })}) w
+            left join ${schema}.dead_letters l
+              on w.status is null and l.record_id = w.id and l.created_at = w.created_at
+             and l.settled_at is null
+            cross join lateral (select ${state('l.number')} as state) t
            where ${matches(schema)}
            limit $3::integer) s
    group by s.state`
@@ -149,13 +152,20 @@ function behind(at: string, id: string, youngest = 'coalesce($15::double precisi
     and ($1::bigint is null or (${at}, ${id}) < (${FROM_CURSOR}, $2::bytea))`
 }
 
+/** How much of an index is walked; where nothing goes on from there, ties need no order. */
+interface Reach {
+  readonly limit: number
+  readonly isOrdered: boolean
+}
+
 /** The records of an index. `at` is what they are ordered by. */
-function walked(schema: string, driver: Driver, limit: number): string {
+function walked(schema: string, driver: Driver, { limit, isOrdered }: Reach): string {
+  const order = (at: string, id: string) => `${at} desc${isOrdered ? `, ${id} desc` : ''}`
   const by = (at: string, condition: string, youngest?: string) => `
     select ${at} as at, r.id, ${READ}
       from ${schema}.records r
      where ${condition} and ${behind(at, 'r.id', youngest)}
-     order by ${at} desc, r.id desc
+     order by ${order(at, 'r.id')}
      limit ${limit}`
   switch (driver) {
     case 'created':
@@ -186,13 +196,13 @@ function walked(schema: string, driver: Driver, limit: number): string {
       from (select d.created_at, d.record_id
               from ${schema}.dead_letters d
              where d.settled_at is null and ${behind('d.created_at', 'd.record_id')}
-             order by d.created_at desc, d.record_id desc
+             order by ${order('d.created_at', 'd.record_id')}
              limit ${limit}) d
       left join ${schema}.records r on r.id = d.record_id and r.created_at = d.created_at`
   }
 }
 
-/** Adds `letter` and `state` to the records of `w`. */
+/** Adds `letter` and `state` to the records of `w`, one by one, as far as they are read. */
 function standing(schema: string): string {
   return `
             cross join lateral (
@@ -203,12 +213,15 @@ function standing(schema: string): string {
                              and d.settled_at is null
                            limit 1) end as letter
                  offset 0) l
-            cross join lateral (
-                 select case
+            cross join lateral (select ${state('l.letter')} as state offset 0) t`
+}
+
+function state(letter: string): string {
+  return `case
                    when w.expires_at <= (select moment from clock) then 'expired'
                    when w.status >= 400                            then 'failed'
                    when w.status is not null                       then 'finished'
-                   when l.letter is not null                       then 'needs_person'
+                   when ${letter} is not null                      then 'needs_person'
                    when w.lease_until > (select moment from clock)
                     and w.driven_fence = w.fence                   then 'recovering'
                    when w.lease_until > (select moment from clock) then 'running'
@@ -216,8 +229,7 @@ function standing(schema: string): string {
                           (($5::text)::jsonb ->> w.operation)::double precision,
                           $4::double precision)                    then 'stuck'
                    else                                                 'unfinished'
-                 end as state
-                 offset 0) t`
+                 end`
 }
 
 /** The statements of one schema. */
