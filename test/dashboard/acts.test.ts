@@ -62,6 +62,9 @@ describe.skipIf(lacksChromium('test/dashboard/acts.test.ts'))(
         .trim()
         .split(' ')
       expect(sum?.length).toBeGreaterThan(4)
+      expect(await page.getByText('Counted in whole hours, since').textContent()).toContain(
+        'The lines show the last 24 hours, hour by hour.',
+      )
       const concerns = await page.locator('.concerns li').allTextContents()
       expect(concerns[0]).toContain('need a person')
       expect(await page.getByText('No completer running').count()).toBe(1)
