@@ -45,9 +45,9 @@ export async function fill(pool: Pool, records: number): Promise<void> {
 const DIGESTS = `
   create function pg_temp.id_of(key text, name text) returns bytea language sql immutable as $$
     select substring(sha256(decode(regexp_replace(encode(
-             convert_to(E'reprise record 2\\n' || length(key) || ':' || key, 'UTF8'), 'hex'),
-             '(..)', '\\100', 'g'), 'hex')) for 8)
-        || substring(sha256(name::bytea) for 24)
+             convert_to(E'reprise 2\\n' || length(key) || ':' || key, 'UTF8'), 'hex'),
+             '(..)', '\\100', 'g'), 'hex')) for 9)
+        || substring(sha256(name::bytea) for 23)
   $$`
 
 function recordQueries(records: number): readonly string[] {

@@ -8,10 +8,10 @@
 import { createHash } from 'node:crypto'
 
 /** Keeps these digests apart from all others, and from those of later versions. */
-const TAG = 'reprise record 2\n'
+const TAG = 'reprise 2\n'
 
-/** Bytes of the key's own digest; the other 24 are enough to keep all records apart. */
-const KEY_BYTES = 8
+/** Characters of the key's own digest, 9 bytes; the other 23 are enough to keep all records apart. */
+const KEY_LENGTH = 12
 
 /**
  * The id of the record that the parts select: 32 bytes, as 43 characters. Ids of the same key begin
@@ -20,24 +20,23 @@ const KEY_BYTES = 8
  * @param parts - in a fixed order: by default caller, operation and key
  */
 export function recordId(parts: readonly string[], key: string): string {
-  const rest = digest(parts).subarray(0, -KEY_BYTES)
-  return Buffer.concat([keyDigest(key), rest]).toString('base64url')
+  return keyDigest(key) + digest(...parts).slice(KEY_LENGTH)
 }
 
-/** The first bytes of the ids of all records with this key. */
-export function keyDigest(key: string): Uint8Array {
-  return digest([key]).subarray(0, KEY_BYTES)
+/** How the ids of all records with this key begin. */
+export function keyDigest(key: string): string {
+  return digest(key).slice(0, KEY_LENGTH)
 }
 
 /** What a caller is called where nobody needs to know who it is: in counters and logs. */
 export function callerDigest(caller: string): string {
-  return digest(['caller', caller]).subarray(0, 16).toString('base64url')
+  return digest('caller', caller).slice(0, 22)
 }
 
-function digest(parts: readonly string[]): Buffer {
+function digest(...parts: readonly string[]): string {
   // UTF-16 tells all strings apart; UTF-8 would make one of all lone surrogates.
   const text = TAG + lengthPrefixed(parts)
-  return createHash('sha256').update(text, 'utf16le').digest()
+  return createHash('sha256').update(text, 'utf16le').digest('base64url')
 }
 
 /**

@@ -181,7 +181,9 @@ describe('C-30 dev', () => {
         },
       })
     })
-    const said = (pattern: RegExp) => expect.poll(() => output).toMatch(pattern)
+    const said = async (pattern: RegExp) => {
+      await expect.poll(() => output).toMatch(pattern)
+    }
 
     press('s')
     await said(/POST key dev-\S+: 201 in /)

@@ -71,16 +71,16 @@ describe('recordId', () => {
 
   it('keeps lone surrogates apart', () => {
     expect(recordId(['\ud800'], '')).not.toBe(recordId(['\ud801'], ''))
-    expect(keyDigest('\ud800')).not.toEqual(keyDigest('\ud801'))
+    expect(keyDigest('\ud800')).not.toBe(keyDigest('\ud801'))
   })
 
   it('begins with the digest of its key, and only of that', () => {
     fc.assert(
       fc.property(parts, part, part, (list, key, other) => {
-        const startOf = (id: string) => Buffer.from(id, 'base64url').subarray(0, 8)
-        expect(startOf(recordId(list, key))).toEqual(keyDigest(key))
-        expect(startOf(recordId([...list, 'x'], key))).toEqual(keyDigest(key))
-        const isSame = startOf(recordId(list, other)).equals(keyDigest(key))
+        const startOf = (id: string) => id.slice(0, 12)
+        expect(startOf(recordId(list, key))).toBe(keyDigest(key))
+        expect(startOf(recordId([...list, 'x'], key))).toBe(keyDigest(key))
+        const isSame = startOf(recordId(list, other)) === keyDigest(key)
         expect(isSame).toBe(key === other)
       }),
     )
@@ -88,7 +88,7 @@ describe('recordId', () => {
 
   it('stays the same from release to release', () => {
     expect(recordId(['acct_1', 'POST /charges', 'k1'], 'k1')).toBe(
-      'ZILHEIzqAzFHIhi1URbINkQVXtqJq6XhEWg4nMOPr9Y',
+      'xaRwJY0NtdhAOhkOeaz5IrWCZMM3fnOqr7hOoRd1t90',
     )
   })
 })

@@ -50,7 +50,7 @@ export function walkValues(
     ...[states?.join(',') ?? null, operation ?? null, caller ?? null, key ?? null],
     ...[keyPrefix ?? null, recoveryPoint ?? null, status ?? null, requestId ?? null],
     ...[filter.olderThanMs ?? null, filter.duplicatesMin ?? null],
-    key === undefined ? null : keyDigest(key),
+    key === undefined ? null : Buffer.from(keyDigest(key), 'base64url'),
   ]
 }
 
@@ -100,7 +100,7 @@ const FROM_CURSOR = `'epoch'::timestamptz + $1::bigint * interval '1 microsecond
 
 /** Ids of one key begin alike, and are 32 bytes long. */
 function hasKey(id: string): string {
-  return `${id} between $17::bytea and $17::bytea || decode(repeat('ff', 24), 'hex')`
+  return `${id} between $17::bytea and $17::bytea || decode(repeat('ff', 23), 'hex')`
 }
 
 /** What is read of a record; what is sealed stays where it is. */
