@@ -106,7 +106,8 @@ export const t = {
     ...{ checked: 'Checked', hit: 'Replayed (hit)', miss: 'First runs (miss)' },
     ...{ prevented: 'Duplicates prevented', rate: 'Hit rate', conflict: 'In progress' },
     ...{ mismatch: 'Mismatch', hour: 'Hour', breakdown: 'Who repeats itself' },
-    trend: 'Last 24 hours, by the hour',
+    since: 'Counted in whole hours, since',
+    lines: (hours: number) => `The lines show the last ${hours} hours, hour by hour.`,
     sum: (...parts: readonly number[]) => {
       const [checked = 0, miss = 0, hit = 0, conflict = 0, mismatch = 0] = parts
       return `${count(checked)} checked = ${count(miss)} first runs + ${count(hit)} replayed + ${count(conflict)} in progress + ${count(mismatch)} mismatches`
@@ -215,7 +216,8 @@ export const t = {
       callKey: 'Derived key',
     },
     ...{ stack: 'Whole error', when: 'When', result: 'Result', client: 'Client' },
-    lost: (span: string) => `process lost, ${span} until the next attempt`,
+    lost: (node: string | undefined, span: string) =>
+      `process ${node === undefined ? '' : `${node} `}lost, ${span} until the next attempt`,
     waited: (span: string) => `${span} until the next attempt`,
     nowAt: 'now here',
     noHistory: 'No phases: the handler runs in one piece, and its attempts are only counted.',

@@ -1,9 +1,9 @@
 /**
  * How long each page of the admin API takes on a large database: fills a database of its own and prints
- * the 95th percentile of each.
+ * the 95th percentile of each. With a name the database is kept, and used again the next time.
  *
  * ```sh
- * DATABASE_URL=postgres://… npx tsx scripts/admin-pages.ts 5000000
+ * DATABASE_URL=postgres://… npx tsx scripts/admin-pages.ts 5000000 [name]
  * ```
  *
  * @module
@@ -13,40 +13,42 @@ import pg from 'pg'
 import { createAdmin } from '../src/admin/index.ts'
 import { createReprise } from '../src/index.ts'
 import { postgresStore } from '../src/stores/postgres/index.ts'
-import { fillQueries } from './admin-fill.ts'
+import { fill } from './admin-fill.ts'
 
 const ROUNDS = 40
 const records = Number(process.argv[2] ?? 5_000_000)
 const server = process.env.DATABASE_URL ?? 'postgres://postgres@127.0.0.1:5432/postgres'
-const name = `admin_pages_${process.pid}`
+const kept = process.argv[3]
+const name = kept ?? `admin_pages_${process.pid}`
 
 const aside = new pg.Pool({ connectionString: server, max: 1 })
-await aside.query(`create database ${name} template template0`)
+const { rowCount } = await aside.query('select from pg_database where datname = $1', [name])
+const isNew = rowCount === 0
+if (isNew) await aside.query(`create database ${name} template template0`)
 const url = new URL(server)
 url.pathname = `/${name}`
 const pool = new pg.Pool({ connectionString: url.href, max: 4 })
 try {
   const store = postgresStore(pool)
   await store.ready()
-  for (const text of fillQueries(records)) {
-    const startedAt = Date.now()
-    await pool.query(text)
-    console.info(`${Date.now() - startedAt} ms: ${text.trim().slice(0, 60).replaceAll('\n', ' ')}`)
-  }
-  await measure(createAdmin(createReprise({ store }), { freshMs: 0 }))
+  if (isNew) await fill(pool, records)
+  const reprise = createReprise({ store })
+  // A new one each time: what was slow is kept for a while, whatever freshMs says.
+  await measure(() => createAdmin(reprise, { freshMs: 0 }))
 } finally {
   await pool.end()
-  await aside.query(`drop database ${name} with (force)`)
+  if (kept === undefined) await aside.query(`drop database ${name} with (force)`)
   await aside.end()
 }
 
-async function measure(admin: ReturnType<typeof createAdmin>): Promise<void> {
+async function measure(open: () => ReturnType<typeof createAdmin>): Promise<void> {
+  const admin = open()
   const [one] = (await admin.list({}, { limit: 1 })).items
   if (one === undefined) throw new Error('Nothing was filled in.')
   const limit = { limit: 50 }
   const pages: Readonly<Record<string, () => Promise<unknown>>> = {
-    overview: () => admin.overview({ windowMs: 86_400_000 }),
-    counts: () => admin.counts({ olderThanMs: 0 }),
+    overview: () => open().overview({ windowMs: 86_400_000 }),
+    counts: () => open().counts({ olderThanMs: 0 }),
     requests: () => admin.list({}, limit),
     'requests, finished': () => admin.list({ states: ['finished'] }, limit),
     'requests, failed': () => admin.list({ states: ['failed'] }, limit),

@@ -7,9 +7,10 @@
 import type { DuplicateNote } from '../../src/admin/admin.ts'
 import { useHeldList } from '../held-list.ts'
 import { Icon } from '../parts/icon.tsx'
-import { ListFrame } from '../parts/list-frame.tsx'
+import { asked, ListFrame } from '../parts/list-frame.tsx'
+import { type Column, Table } from '../parts/table.tsx'
 import { Time } from '../parts/time.tsx'
-import { Heading, TableFrame, Tabs } from '../parts/ui.tsx'
+import { Heading, Tabs } from '../parts/ui.tsx'
 import { Link, withQuery } from '../router.tsx'
 import { t } from '../strings.ts'
 import { useTitle } from '../title.ts'
@@ -26,10 +27,7 @@ const SIGNS = {
 export function ConflictsPage({ query }: { query: URLSearchParams }) {
   useTitle(t.pages.conflicts)
   const result = query.get('result')
-  const params = new URLSearchParams()
-  if (result !== null) params.set('result', result)
-  const after = query.get('after')
-  if (after !== null) params.set('after', after)
+  const params = asked(query, 'result')
   const list = useHeldList<DuplicateNote>(
     `duplicates?${params}`,
     ({ id, at, requestId }) => `${id} ${at} ${requestId}`,
@@ -44,17 +42,7 @@ export function ConflictsPage({ query }: { query: URLSearchParams }) {
   return (
     <>
       <Heading>{t.pages.conflicts}</Heading>
-      <Tabs
-        label={t.conflicts.results}
-        tabs={tabs.map(({ name, to, isHere }) => ({
-          ...{ name, isHere },
-          link: (content) => (
-            <Link to={to} aria-current={isHere ? 'true' : undefined}>
-              {content}
-            </Link>
-          ),
-        }))}
-      />
+      <Tabs label={t.conflicts.results} tabs={tabs} />
       <ListFrame {...{ list, path: 'conflicts', query }}>
         <NoteTable notes={list.page?.items ?? []} />
       </ListFrame>
@@ -63,52 +51,34 @@ export function ConflictsPage({ query }: { query: URLSearchParams }) {
 }
 
 function NoteTable({ notes }: { notes: readonly DuplicateNote[] }) {
-  const heads = [t.detail.when, t.detail.result, t.list.operation, t.conflicts.request]
-  const more = [t.detail.ip, t.detail.userAgent, t.detail.requestId, t.conflicts.print]
-  return (
-    <TableFrame label={t.pages.conflicts}>
-      <table class="list">
-        <caption class="off">{t.list.caption(t.pages.conflicts)}</caption>
-        <thead>
-          <tr>
-            {[...heads, ...more].map((head) => (
-              <th scope="col">{head}</th>
-            ))}
-          </tr>
-        </thead>
-        <tbody>
-          {notes.map((note) => (
-            <tr>
-              <th scope="row">
-                <Time at={note.at} />
-              </th>
-              <td data-label={heads[1]}>
-                <span class="badge" data-result={note.result}>
-                  <Icon name={SIGNS[note.result]} /> {t.conflicts[note.result]}
-                </span>
-              </td>
-              <td data-label={heads[2]}>
-                <code>{note.operation}</code>
-              </td>
-              <td data-label={heads[3]}>
-                <Link class="row-link" to={`requests/${encodeURIComponent(note.id)}`}>
-                  <code>{note.id.slice(0, 12)}</code>
-                </Link>
-              </td>
-              <td data-label={more[0]}>{note.ip ?? t.time.none}</td>
-              <td data-label={more[1]}>{note.userAgent ?? t.time.none}</td>
-              <td data-label={more[2]}>{note.requestId ?? t.time.none}</td>
-              <td data-label={more[3]}>
-                {note.fingerprint === null ? (
-                  t.time.none
-                ) : (
-                  <code title={note.fingerprint}>{note.fingerprint.slice(0, 10)}…</code>
-                )}
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </TableFrame>
-  )
+  const columns: readonly Column<DuplicateNote>[] = [
+    [t.detail.when, ({ at }) => <Time at={at} />],
+    [
+      t.detail.result,
+      ({ result }) => (
+        <span class="badge" data-result={result}>
+          <Icon name={SIGNS[result]} /> {t.conflicts[result]}
+        </span>
+      ),
+    ],
+    [t.list.operation, ({ operation }) => <code>{operation}</code>],
+    [
+      t.conflicts.request,
+      ({ id }) => (
+        <Link class="row-link" to={`requests/${encodeURIComponent(id)}`}>
+          <code>{id.slice(0, 12)}</code>
+        </Link>
+      ),
+    ],
+    [t.detail.ip, ({ ip }) => ip ?? t.time.none],
+    [t.detail.userAgent, ({ userAgent }) => userAgent ?? t.time.none],
+    [t.detail.requestId, ({ requestId }) => requestId ?? t.time.none],
+    [t.conflicts.print, ({ fingerprint }) => <Print text={fingerprint} />],
+  ]
+  const caption = t.list.caption(t.pages.conflicts)
+  return <Table {...{ label: t.pages.conflicts, caption, items: notes, columns, kind: 'list' }} />
+}
+
+function Print({ text }: { text: string | null }) {
+  return text === null ? <>{t.time.none}</> : <code title={text}>{text.slice(0, 10)}…</code>
 }

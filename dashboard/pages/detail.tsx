@@ -11,6 +11,7 @@ import { Icon } from '../parts/icon.tsx'
 import { JobTable } from '../parts/job-table.tsx'
 import { PayloadPanel } from '../parts/payload.tsx'
 import { SettleDialog } from '../parts/settle-dialog.tsx'
+import { type Column, Table } from '../parts/table.tsx'
 import { Time, tellNow } from '../parts/time.tsx'
 import { Attempts, Calls, Timeline } from '../parts/timeline.tsx'
 import {
@@ -22,7 +23,6 @@ import {
   Problem,
   StateBadge,
   shorten,
-  TableFrame,
 } from '../parts/ui.tsx'
 import { useResource } from '../resource.ts'
 import { Link, withQuery } from '../router.tsx'
@@ -225,35 +225,13 @@ function Duplicates({ request }: { request: RequestDetail }) {
 }
 
 function DuplicateTable({ notes }: { notes: readonly DuplicateNote[] }) {
-  const heads = [t.detail.when, t.detail.result, t.detail.client, t.detail.requestId]
-  return (
-    <TableFrame label={t.detail.duplicates}>
-      <table>
-        <caption class="off">{t.detail.duplicates}</caption>
-        <thead>
-          <tr>
-            {heads.map((head) => (
-              <th scope="col">{head}</th>
-            ))}
-          </tr>
-        </thead>
-        <tbody>
-          {notes.map((note) => (
-            <tr>
-              <th scope="row">
-                <Time at={note.at} />
-              </th>
-              <td data-label={heads[1]}>{t.conflicts[note.result]}</td>
-              <td data-label={heads[2]}>
-                {[note.ip, note.userAgent].filter((part) => part !== null).join(' · ')}
-              </td>
-              <td data-label={heads[3]}>{note.requestId ?? t.time.none}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </TableFrame>
-  )
+  const columns: readonly Column<DuplicateNote>[] = [
+    [t.detail.when, ({ at }) => <Time at={at} />],
+    [t.detail.result, ({ result }) => t.conflicts[result]],
+    [t.detail.client, ({ ip, userAgent }) => [ip, userAgent].filter(Boolean).join(' · ')],
+    [t.detail.requestId, ({ requestId }) => requestId ?? t.time.none],
+  ]
+  return <Table label={t.detail.duplicates} items={notes} columns={columns} />
 }
 
 function Mismatch({ request }: { request: RequestDetail }) {

@@ -8,9 +8,9 @@ import type { JobSummary } from '../../src/admin/admin.ts'
 import { useHeldList } from '../held-list.ts'
 import { Icon } from '../parts/icon.tsx'
 import { JobTable } from '../parts/job-table.tsx'
-import { ListFrame } from '../parts/list-frame.tsx'
+import { asked, ListFrame } from '../parts/list-frame.tsx'
 import { Heading, Tabs } from '../parts/ui.tsx'
-import { Link, withQuery } from '../router.tsx'
+import { withQuery } from '../router.tsx'
 import { t } from '../strings.ts'
 import { useTitle } from '../title.ts'
 
@@ -20,10 +20,7 @@ const STATES = ['waiting', 'later', 'set_aside'] as const
 export function JobsPage({ query }: { query: URLSearchParams }) {
   useTitle(t.pages.jobs)
   const state = query.get('state')
-  const params = new URLSearchParams()
-  if (state !== null) params.set('state', state)
-  const after = query.get('after')
-  if (after !== null) params.set('after', after)
+  const params = asked(query, 'state')
   const list = useHeldList<JobSummary>(`jobs?${params}`, ({ jobId }) => jobId)
   const tabs = [
     { name: t.jobs.all, to: 'jobs', isHere: state === null },
@@ -35,17 +32,7 @@ export function JobsPage({ query }: { query: URLSearchParams }) {
   return (
     <>
       <Heading>{t.pages.jobs}</Heading>
-      <Tabs
-        label={t.jobs.tabs}
-        tabs={tabs.map(({ name, to, isHere }) => ({
-          ...{ name, isHere },
-          link: (content) => (
-            <Link to={to} aria-current={isHere ? 'true' : undefined}>
-              {content}
-            </Link>
-          ),
-        }))}
-      />
+      <Tabs label={t.jobs.tabs} tabs={tabs} />
       <ListFrame {...{ list, path: 'jobs', query }}>
         <JobTable
           jobs={list.page?.items ?? []}

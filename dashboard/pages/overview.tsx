@@ -7,11 +7,13 @@
 import { useState } from 'preact/hooks'
 import type { Concern, CountPoint, Overview } from '../../src/admin/admin.ts'
 import { noCounts } from '../../src/engine/counts.ts'
+import { Breakdown } from '../parts/breakdown.tsx'
 import { Chart, Sparkline } from '../parts/chart.tsx'
 import { NeverAny } from '../parts/empty.tsx'
 import { Icon, type IconName } from '../parts/icon.tsx'
+import { type Column, Table } from '../parts/table.tsx'
 import { Time, tellNow } from '../parts/time.tsx'
-import { Card, Heading, Loading, Problem, TableFrame, Tabs } from '../parts/ui.tsx'
+import { Card, Heading, Loading, Problem, Tabs } from '../parts/ui.tsx'
 import { WorkerStrip } from '../parts/worker-strip.tsx'
 import { useResource } from '../resource.ts'
 import { Link, withQuery } from '../router.tsx'
@@ -49,15 +51,8 @@ export function OverviewPage({ query }: { query: URLSearchParams }) {
           label={t.overview.window}
           tabs={(Object.keys(WINDOWS) as (keyof typeof WINDOWS)[]).map((name) => ({
             name: t.overview.windows[name],
+            to: withQuery('', { window: name }),
             isHere: name === window,
-            link: (content) => (
-              <Link
-                to={withQuery('', { window: name })}
-                aria-current={name === window ? 'true' : undefined}
-              >
-                {content}
-              </Link>
-            ),
           }))}
         />
       </div>
@@ -82,6 +77,7 @@ function everyHour({ series, now, windowMs }: Overview): readonly CountPoint[] {
 
 function Content({ overview, series }: { overview: Overview; series: readonly CountPoint[] }) {
   const { totals, hitRate, states } = overview
+  const from = overview.now - overview.windowMs
   const isEmpty = totals.checked === 0 && Object.values(states).every((one) => one === 0)
   return (
     <>
@@ -91,6 +87,10 @@ function Content({ overview, series }: { overview: Overview; series: readonly Co
         {t.overview.sum(
           ...[totals.checked, totals.miss, totals.hit, totals.in_progress, totals.mismatch],
         )}
+      </p>
+      <p class="soft">
+        {t.overview.since} <Time at={from - (from % HOUR_MS)} />.{' '}
+        {series.length > 0 && t.overview.lines(series.length)}
       </p>
       {isEmpty && <NeverAny />}
       <div class="pair">
@@ -123,13 +123,8 @@ function Investigate({ overview }: { overview: Overview }) {
 }
 
 const BAND_SIGNS: Readonly<Record<Overview['hitRate']['band'], IconName>> = {
-  ...{
-    quiet: 'ring',
-    healthy: 'check',
-    watch: 'diamond',
-    investigate: 'warn',
-    not_enough_data: 'question',
-  },
+  ...{ quiet: 'ring', healthy: 'check', watch: 'diamond', investigate: 'warn' },
+  not_enough_data: 'question',
 }
 
 function Tiles({ overview, series }: { overview: Overview; series: readonly CountPoint[] }) {
@@ -216,6 +211,12 @@ function Traffic({ series }: { series: readonly CountPoint[] }) {
     { name: t.overview.conflict, values: of('in_progress'), color: '--plot-3', dash: [2, 4] },
     { name: t.overview.mismatch, values: of('mismatch'), color: '--plot-4', dash: [10, 3, 2, 3] },
   ]
+  const columns: readonly Column<number>[] = [
+    [t.overview.hour, (place) => <Time at={times[place] ?? 0} />],
+    ...lines.map(({ name, values }): Column<number> => {
+      return [name, (place) => count(values[place] ?? 0)]
+    }),
+  ]
   return (
     <section class="card">
       <div class="head">
@@ -230,31 +231,7 @@ function Traffic({ series }: { series: readonly CountPoint[] }) {
         </button>
       </div>
       {isTable ? (
-        <TableFrame label={t.overview.traffic}>
-          <table>
-            <caption class="off">{t.overview.traffic}</caption>
-            <thead>
-              <tr>
-                <th scope="col">{t.overview.hour}</th>
-                {lines.map(({ name }) => (
-                  <th scope="col">{name}</th>
-                ))}
-              </tr>
-            </thead>
-            <tbody>
-              {times.map((at, index) => (
-                <tr>
-                  <th scope="row">
-                    <Time at={at} />
-                  </th>
-                  {lines.map(({ name, values }) => (
-                    <td data-label={name}>{count(values[index] ?? 0)}</td>
-                  ))}
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </TableFrame>
+        <Table label={t.overview.traffic} items={[...times.keys()]} columns={columns} />
       ) : (
         <>
           <Chart times={times} lines={lines} label={t.overview.traffic} />
@@ -271,61 +248,5 @@ function Traffic({ series }: { series: readonly CountPoint[] }) {
         </>
       )}
     </section>
-  )
-}
-
-function Breakdown({
-  title,
-  points,
-  of,
-}: {
-  title: string
-  points: readonly CountPoint[]
-  of: 'operation' | 'caller'
-}) {
-  const rows = [...points].sort((one, other) => other.counts.hit - one.counts.hit)
-  const heads = [t.overview[of], t.overview.requests, t.overview.hit, t.overview.mismatch]
-  if (rows.length === 0) return null
-  return (
-    <Card title={title}>
-      <TableFrame label={title}>
-        <table>
-          <caption class="off">
-            {title}. {t.overview.mostHits}
-          </caption>
-          <thead>
-            <tr>
-              {[...heads, t.overview.share].map((head, index) => (
-                <th scope="col" aria-sort={index === 2 ? 'descending' : undefined}>
-                  {head}
-                </th>
-              ))}
-            </tr>
-          </thead>
-          <tbody>
-            {rows.map(({ of: name, counts }) => {
-              const checked = counts.miss + counts.hit + counts.in_progress + counts.mismatch
-              return (
-                <tr>
-                  <th scope="row">
-                    {of === 'operation' ? (
-                      <Link to={withQuery('requests', { q: `route:"${name}"` })}>{name}</Link>
-                    ) : (
-                      <code>{String(name).slice(0, 12)}</code>
-                    )}
-                  </th>
-                  <td data-label={heads[1]}>{count(checked)}</td>
-                  <td data-label={heads[2]}>{count(counts.hit)}</td>
-                  <td data-label={heads[3]}>{count(counts.mismatch)}</td>
-                  <td data-label={t.overview.share}>
-                    {percent(counts.hit / Math.max(1, checked))}
-                  </td>
-                </tr>
-              )
-            })}
-          </tbody>
-        </table>
-      </TableFrame>
-    </Card>
   )
 }

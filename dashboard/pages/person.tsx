@@ -33,23 +33,13 @@ export function PersonPage({ query }: { query: URLSearchParams }) {
   const waiting = useStore(live).pulse?.states.needs_person ?? 0
   useTitle(waiting > 0 ? `${t.pages.person} (${capped(waiting)})` : t.pages.person)
   const tabs = [
-    [t.person.open, 'person', !isSettled],
-    [t.person.settled, withQuery('person', { settled: 'true' }), isSettled],
-  ] as const
+    { name: t.person.open, to: 'person', isHere: !isSettled },
+    { name: t.person.settled, to: withQuery('person', { settled: 'true' }), isHere: isSettled },
+  ]
   return (
     <>
       <Heading>{t.pages.person}</Heading>
-      <Tabs
-        label={t.list.states}
-        tabs={tabs.map(([name, to, isHere]) => ({
-          ...{ name, isHere },
-          link: (content) => (
-            <Link to={to} aria-current={isHere ? 'true' : undefined}>
-              {content}
-            </Link>
-          ),
-        }))}
-      />
+      <Tabs label={t.list.states} tabs={tabs} />
       <ListFrame
         {...{ list, path: 'person', query }}
         empty={

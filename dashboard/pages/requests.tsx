@@ -132,16 +132,11 @@ function StateTabs({
     to: string,
     isHere: boolean,
   ) => ({
-    isHere,
+    ...{ to, isHere },
     name: (
       <>
         {name} <span class="count">{number === undefined ? '' : capped(number)}</span>
       </>
-    ),
-    link: (content: preact.ComponentChildren) => (
-      <Link to={to} aria-current={isHere ? 'true' : undefined}>
-        {content}
-      </Link>
     ),
   })
   return (

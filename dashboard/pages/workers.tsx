@@ -6,8 +6,9 @@
 
 import type { WorkerSummary } from '../../src/admin/admin.ts'
 import { useOrder } from '../parts/order-form.tsx'
+import { type Column, Table } from '../parts/table.tsx'
 import { span } from '../parts/time.tsx'
-import { Card, Heading, Loading, Problem, TableFrame } from '../parts/ui.tsx'
+import { Card, Heading, Loading, Problem } from '../parts/ui.tsx'
 import { WorkerState } from '../parts/worker-strip.tsx'
 import { useResource } from '../resource.ts'
 import { may } from '../session.ts'
@@ -71,33 +72,16 @@ function WorkerCard({ worker, onChange }: { worker: WorkerSummary; onChange: () 
   )
 }
 
-function Nodes({ worker }: { worker: WorkerSummary }) {
-  const heads = [t.workers.node, t.workers.lastRun, t.workers.took, t.workers.done, t.workers.error]
-  return (
-    <TableFrame label={worker.worker}>
-      <table>
-        <caption class="off">{worker.worker}</caption>
-        <thead>
-          <tr>
-            {heads.map((head) => (
-              <th scope="col">{head}</th>
-            ))}
-          </tr>
-        </thead>
-        <tbody>
-          {worker.nodes.map((node) => (
-            <tr>
-              <th scope="row">{node.node}</th>
-              <td data-label={heads[1]}>{t.time.ago(span(node.agoMs))}</td>
-              <td data-label={heads[2]}>{t.workers.ms(node.tookMs)}</td>
-              <td data-label={heads[3]}>{count(node.done)}</td>
-              <td data-label={heads[4]}>
-                {node.error === null ? t.time.none : <span class="problem">{node.error}</span>}
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </TableFrame>
-  )
+function Nodes({ worker: { worker, nodes } }: { worker: WorkerSummary }) {
+  const columns: readonly Column<WorkerSummary['nodes'][number]>[] = [
+    [t.workers.node, ({ node }) => node],
+    [t.workers.lastRun, ({ agoMs }) => t.time.ago(span(agoMs))],
+    [t.workers.took, ({ tookMs }) => t.workers.ms(tookMs)],
+    [t.workers.done, ({ done }) => count(done)],
+    [
+      t.workers.error,
+      ({ error }) => (error === null ? t.time.none : <span class="problem">{error}</span>),
+    ],
+  ]
+  return <Table label={worker} items={nodes} columns={columns} />
 }

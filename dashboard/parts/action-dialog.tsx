@@ -10,8 +10,7 @@ import { may, session } from '../session.ts'
 import { useStore } from '../store.ts'
 import { t } from '../strings.ts'
 import { Icon } from './icon.tsx'
-import { useOrder } from './order-form.tsx'
-import { Dialog } from './ui.tsx'
+import { OrderDialog, useOrder } from './order-form.tsx'
 
 const CONFIRM_LENGTH = 4
 
@@ -84,44 +83,28 @@ function ActionDialog({
     return void send(`requests/${encodeURIComponent(request.id)}/${action}`, body)
   }
   return (
-    <Dialog title={t.actions.names[action]} onClose={onClose}>
-      <form onSubmit={submit}>
-        {isDangerous && (
-          <p class="notice warn">
-            <strong>
-              <Icon name="warn" /> {t.actions.dangerous}
-            </strong>
-          </p>
-        )}
-        <p>{possible.reason}</p>
-        {isDangerous && (
-          <label class="field">
-            {t.actions.confirmKey} (<code>…{request.key.slice(-CONFIRM_LENGTH)}</code>)
-            <input
-              {...{ name: 'confirm', value: confirm, autocomplete: 'off', required: true }}
-              onInput={(event) => setConfirm(event.currentTarget.value)}
-            />
-          </label>
-        )}
+    <OrderDialog
+      {...{ title: t.actions.names[action], submit: t.actions.names[action], problem, isDangerous }}
+      note={{ label: t.actions.reason, name: 'reason', text: reason }}
+      {...{ isBusy, onNote: setReason, onSubmit: submit, onClose }}
+    >
+      {isDangerous && (
+        <p class="notice warn">
+          <strong>
+            <Icon name="warn" /> {t.actions.dangerous}
+          </strong>
+        </p>
+      )}
+      <p>{possible.reason}</p>
+      {isDangerous && (
         <label class="field">
-          {t.actions.reason}
+          {t.actions.confirmKey} (<code>…{request.key.slice(-CONFIRM_LENGTH)}</code>)
           <input
-            {...{ name: 'reason', value: reason, required: true, maxLength: 500 }}
-            onInput={(event) => setReason(event.currentTarget.value)}
+            {...{ name: 'confirm', value: confirm, autocomplete: 'off', required: true }}
+            onInput={(event) => setConfirm(event.currentTarget.value)}
           />
         </label>
-        <p class="problem" role="alert">
-          {problem}
-        </p>
-        <div class="buttons">
-          <button type="submit" class={isDangerous ? 'danger' : 'main'} aria-disabled={isBusy}>
-            {t.actions.names[action]}
-          </button>
-          <button type="button" onClick={onClose}>
-            {t.actions.cancel}
-          </button>
-        </div>
-      </form>
-    </Dialog>
+      )}
+    </OrderDialog>
   )
 }

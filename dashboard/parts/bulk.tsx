@@ -9,6 +9,7 @@ import type { Batch, RequestAction, RequestFilter } from '../../src/admin/admin.
 import { ApiError, newKey, order, read } from '../api.ts'
 import { may } from '../session.ts'
 import { capped, count, t } from '../strings.ts'
+import { OrderDialog } from './order-form.tsx'
 import { Dialog } from './ui.tsx'
 
 const ACTIONS: readonly RequestAction[] = ['resume', 'release', 'expire']
@@ -97,38 +98,24 @@ function BulkDialog({
     )
   }
   return (
-    <Dialog title={t.actions.bulk(t.actions.names[action], number)} onClose={() => onClose(false)}>
-      <form onSubmit={(event) => void submit(event)}>
-        <p>{t.actions.bulkHint}</p>
-        {action !== 'resume' && <p class="notice warn">{t.actions.bulkDangerous}</p>}
-        <label class="field">
-          {t.actions.bulkConfirm(number)}
-          <input
-            {...{ name: 'count', value: typed, inputMode: 'numeric', autocomplete: 'off' }}
-            required
-            onInput={(event) => setTyped(event.currentTarget.value)}
-          />
-        </label>
-        <label class="field">
-          {t.actions.reason}
-          <input
-            {...{ name: 'reason', value: reason, required: true, maxLength: 500 }}
-            onInput={(event) => setReason(event.currentTarget.value)}
-          />
-        </label>
-        <p class="problem" role="alert">
-          {problem}
-        </p>
-        <div class="buttons">
-          <button type="submit" class={action === 'resume' ? 'main' : 'danger'}>
-            {t.actions.names[action]}
-          </button>
-          <button type="button" onClick={() => onClose(false)}>
-            {t.actions.cancel}
-          </button>
-        </div>
-      </form>
-    </Dialog>
+    <OrderDialog
+      {...{ title: t.actions.bulk(t.actions.names[action], number), problem }}
+      {...{ submit: t.actions.names[action], isDangerous: action !== 'resume' }}
+      note={{ label: t.actions.reason, name: 'reason', text: reason }}
+      {...{ onNote: setReason, onClose: () => onClose(false) }}
+      onSubmit={(event) => void submit(event)}
+    >
+      <p>{t.actions.bulkHint}</p>
+      {action !== 'resume' && <p class="notice warn">{t.actions.bulkDangerous}</p>}
+      <label class="field">
+        {t.actions.bulkConfirm(number)}
+        <input
+          {...{ name: 'count', value: typed, inputMode: 'numeric', autocomplete: 'off' }}
+          required
+          onInput={(event) => setTyped(event.currentTarget.value)}
+        />
+      </label>
+    </OrderDialog>
   )
 }
 

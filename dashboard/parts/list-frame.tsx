@@ -11,6 +11,11 @@ import { t } from '../strings.ts'
 import { EmptyList } from './empty.tsx'
 import { Loading, Problem } from './ui.tsx'
 
+/** What the page asks its list for: one parameter of the address, and where to go on. */
+export function asked(query: URLSearchParams, name: string): URLSearchParams {
+  return new URLSearchParams([...query].filter(([one]) => one === name || one === 'after'))
+}
+
 /** What is around a list. */
 export function ListFrame<T>({
   list,

@@ -4,10 +4,12 @@
  * @module
  */
 
+import type { ComponentChildren } from 'preact'
 import { useRef, useState } from 'preact/hooks'
 import { toast } from '../announce.ts'
 import { ApiError, type Ended, newKey, order } from '../api.ts'
 import { t } from '../strings.ts'
+import { Dialog } from './ui.tsx'
 
 /** How an order went, for a person. */
 function wordsFor(ended: Ended): { readonly text: string; readonly isBad: boolean } {
@@ -50,4 +52,49 @@ export function useOrder(onEnd: (ended: Ended) => void) {
     }
   }
   return { send, problem, setProblem, isBusy }
+}
+
+/** What every order asks for last, and how it is sent. */
+interface OrderFormParts {
+  readonly title: string
+  /** The note for the audit: what it is called, and what was typed. */
+  readonly note: { readonly label: string; readonly name: string; readonly text: string }
+  readonly onNote: (text: string) => void
+  readonly problem: string
+  readonly submit: string
+  readonly isDangerous?: boolean
+  readonly isBusy?: boolean
+  readonly onSubmit: (event: Event) => void
+  readonly onClose: () => void
+  readonly children: ComponentChildren
+}
+
+/** The dialog of an order: what is asked for, then why, then the buttons. */
+export function OrderDialog({ title, note, children, ...parts }: OrderFormParts) {
+  const { onNote, problem, submit, isDangerous = false, isBusy = false } = parts
+  return (
+    <Dialog title={title} onClose={parts.onClose}>
+      <form onSubmit={parts.onSubmit}>
+        {children}
+        <label class="field">
+          {note.label}
+          <input
+            {...{ name: note.name, value: note.text, required: true, maxLength: 500 }}
+            onInput={(event) => onNote(event.currentTarget.value)}
+          />
+        </label>
+        <p class="problem" role="alert">
+          {problem}
+        </p>
+        <div class="buttons">
+          <button type="submit" class={isDangerous ? 'danger' : 'main'} aria-disabled={isBusy}>
+            {submit}
+          </button>
+          <button type="button" onClick={parts.onClose}>
+            {t.actions.cancel}
+          </button>
+        </div>
+      </form>
+    </Dialog>
+  )
 }

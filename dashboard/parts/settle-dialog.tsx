@@ -6,8 +6,7 @@
 
 import { useState } from 'preact/hooks'
 import { t } from '../strings.ts'
-import { useOrder } from './order-form.tsx'
-import { Dialog } from './ui.tsx'
+import { OrderDialog, useOrder } from './order-form.tsx'
 
 const WAYS = ['happened', 'resume', 'give_up'] as const
 type Way = (typeof WAYS)[number]
@@ -50,63 +49,47 @@ export function SettleDialog({
     })
   }
   return (
-    <Dialog title={t.person.title} onClose={onClose}>
-      <form onSubmit={submit}>
-        <fieldset class="ways">
-          <legend class="off">{t.person.title}</legend>
-          {WAYS.map((one) => (
-            <label class="way">
-              <input
-                {...{ type: 'radio', name: 'way', value: one, required: true }}
-                checked={way === one}
-                onChange={() => choose(one)}
-              />
-              <span>
-                <strong>{t.person.ways[one]}</strong>
-                <span class="soft">{t.person.wayHints[one]}</span>
-              </span>
-            </label>
-          ))}
-        </fieldset>
-        {way !== undefined && way !== 'resume' && (
-          <>
-            <label class="field">
-              {t.person.status}
-              <input
-                {...{ name: 'status', value: status, inputMode: 'numeric', required: true }}
-                pattern="[2-5]\d\d"
-                onInput={(event) => setStatus(event.currentTarget.value)}
-              />
-            </label>
-            <label class="field">
-              {t.person.body}
-              <textarea
-                {...{ name: 'body', rows: 4, spellcheck: false }}
-                value={body}
-                onInput={(event) => setBody(event.currentTarget.value)}
-              />
-            </label>
-          </>
-        )}
-        <label class="field">
-          {t.person.noteLabel}
-          <input
-            {...{ name: 'note', value: note, required: true, maxLength: 500 }}
-            onInput={(event) => setNote(event.currentTarget.value)}
-          />
-        </label>
-        <p class="problem" role="alert">
-          {problem}
-        </p>
-        <div class="buttons">
-          <button type="submit" class="main" aria-disabled={isBusy}>
-            {t.person.submit}
-          </button>
-          <button type="button" onClick={onClose}>
-            {t.actions.cancel}
-          </button>
-        </div>
-      </form>
-    </Dialog>
+    <OrderDialog
+      {...{ title: t.person.title, submit: t.person.submit, problem, isBusy }}
+      note={{ label: t.person.noteLabel, name: 'note', text: note }}
+      {...{ onNote: setNote, onSubmit: submit, onClose }}
+    >
+      <fieldset class="ways">
+        <legend class="off">{t.person.title}</legend>
+        {WAYS.map((one) => (
+          <label class="way">
+            <input
+              {...{ type: 'radio', name: 'way', value: one, required: true }}
+              checked={way === one}
+              onChange={() => choose(one)}
+            />
+            <span>
+              <strong>{t.person.ways[one]}</strong>
+              <span class="soft">{t.person.wayHints[one]}</span>
+            </span>
+          </label>
+        ))}
+      </fieldset>
+      {way !== undefined && way !== 'resume' && (
+        <>
+          <label class="field">
+            {t.person.status}
+            <input
+              {...{ name: 'status', value: status, inputMode: 'numeric', required: true }}
+              pattern="[2-5]\d\d"
+              onInput={(event) => setStatus(event.currentTarget.value)}
+            />
+          </label>
+          <label class="field">
+            {t.person.body}
+            <textarea
+              {...{ name: 'body', rows: 4, spellcheck: false }}
+              value={body}
+              onInput={(event) => setBody(event.currentTarget.value)}
+            />
+          </label>
+        </>
+      )}
+    </OrderDialog>
   )
 }

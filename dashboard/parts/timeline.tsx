@@ -9,8 +9,9 @@ import type { HistoryEntry } from '../../src/engine/letters.ts'
 import { session } from '../session.ts'
 import { t } from '../strings.ts'
 import { Icon, type IconName } from './icon.tsx'
+import { type Column, Table } from './table.tsx'
 import { span, Time } from './time.tsx'
-import { CopyButton, TableFrame } from './ui.tsx'
+import { CopyButton } from './ui.tsx'
 
 /** A gap shorter than this is none, in milliseconds. */
 const GAP_MS = 1000
@@ -29,12 +30,18 @@ function endingOf({ ending }: HistoryEntry): readonly [IconName, string] {
   }
 }
 
+/** Who it was, and in which process. */
+function whoOf({ actor, node }: HistoryEntry): string {
+  const who = t.detail.who[actor]
+  return node === undefined ? who : `${who}, ${node}`
+}
+
 /** The gap before an entry: what was lost or waited for. */
 function gapBefore(entry: HistoryEntry, before: HistoryEntry | undefined): string | undefined {
   if (before === undefined || entry.fence === before.fence) return undefined
   const from = before.endedAt ?? before.beganAt
   const ms = entry.beganAt - from
-  if (before.endedAt === null) return t.detail.lost(span(ms))
+  if (before.endedAt === null) return t.detail.lost(before.node, span(ms))
   return ms >= GAP_MS ? t.detail.waited(span(ms)) : undefined
 }
 
@@ -61,7 +68,7 @@ export function Timeline({ request }: { request: RequestDetail }) {
                 {entry.reached !== null && <> → {entry.reached}</>}
               </span>
               <span class="soft">
-                {words} · {t.detail.who[entry.actor]} · {t.detail.fence} {entry.fence} ·{' '}
+                {words} · {whoOf(entry)} · {t.detail.fence} {entry.fence} ·{' '}
                 <Time at={entry.beganAt} />
                 {entry.endedAt !== null && ` · ${span(entry.endedAt - entry.beganAt)}`}
                 {isNow && recoveryPoint !== null && <b> · {t.detail.nowAt}</b>}
@@ -77,43 +84,19 @@ export function Timeline({ request }: { request: RequestDetail }) {
 /** Who tried what, and how it went. */
 export function Attempts({ history }: { history: readonly HistoryEntry[] }) {
   if (history.length === 0) return <p class="soft">{t.detail.noHistory}</p>
-  const heads = [t.detail.fence, t.detail.actor, t.detail.point, t.detail.outcome]
-  return (
-    <TableFrame label={t.detail.attempts}>
-      <table>
-        <caption class="off">{t.detail.attempts}</caption>
-        <thead>
-          <tr>
-            {[...heads, t.detail.began, t.detail.took, t.detail.error].map((head) => (
-              <th scope="col">{head}</th>
-            ))}
-          </tr>
-        </thead>
-        <tbody>
-          {history.map((entry) => (
-            <tr>
-              <th scope="row">{entry.fence}</th>
-              <td data-label={heads[1]}>{t.detail.who[entry.actor]}</td>
-              <td data-label={heads[2]}>
-                {entry.point}
-                {entry.reached !== null && ` → ${entry.reached}`}
-              </td>
-              <td data-label={heads[3]}>{endingOf(entry)[1]}</td>
-              <td data-label={t.detail.began}>
-                <Time at={entry.beganAt} />
-              </td>
-              <td data-label={t.detail.took}>
-                {entry.endedAt === null ? t.time.none : span(entry.endedAt - entry.beganAt)}
-              </td>
-              <td data-label={t.detail.error}>
-                <ErrorText text={entry.error} />
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </TableFrame>
-  )
+  const columns: readonly Column<HistoryEntry>[] = [
+    [t.detail.fence, ({ fence }) => fence],
+    [t.detail.actor, whoOf],
+    [t.detail.point, ({ point, reached }) => (reached === null ? point : `${point} → ${reached}`)],
+    [t.detail.outcome, (entry) => endingOf(entry)[1]],
+    [t.detail.began, ({ beganAt }) => <Time at={beganAt} />],
+    [
+      t.detail.took,
+      ({ beganAt, endedAt }) => (endedAt === null ? t.time.none : span(endedAt - beganAt)),
+    ],
+    [t.detail.error, ({ error }) => <ErrorText text={error} />],
+  ]
+  return <Table label={t.detail.attempts} items={history} columns={columns} />
 }
 
 /** The first line of an error; the rest on demand. */
@@ -133,49 +116,35 @@ export function ErrorText({ text }: { text: string | null }) {
 export function Calls({ history }: { history: readonly HistoryEntry[] }) {
   const calls = history.filter(({ callKey }) => callKey !== null)
   if (calls.length === 0) return <p class="soft">{t.detail.noCalls}</p>
-  const { callUrl } = session.get()
-  const heads = [t.detail.callKey, t.detail.point, t.detail.began, t.detail.outcome]
+  const columns: readonly Column<HistoryEntry>[] = [
+    [t.detail.callKey, ({ callKey }) => <CallKey text={callKey ?? ''} />],
+    [t.detail.point, ({ point }) => point],
+    [t.detail.began, ({ beganAt }) => <Time at={beganAt} />],
+    [t.detail.outcome, (entry) => endingOf(entry)[1]],
+  ]
   return (
     <>
       <p class="soft">{t.detail.callsHint}</p>
-      <TableFrame label={t.detail.calls}>
-        <table>
-          <caption class="off">{t.detail.calls}</caption>
-          <thead>
-            <tr>
-              {heads.map((head) => (
-                <th scope="col">{head}</th>
-              ))}
-            </tr>
-          </thead>
-          <tbody>
-            {calls.map((entry) => (
-              <tr>
-                <th scope="row">
-                  <code>{entry.callKey}</code>
-                  <CopyButton
-                    text={entry.callKey ?? ''}
-                    label={`${t.detail.copyKey} ${entry.callKey}`}
-                  />
-                  {callUrl !== null && (
-                    <a
-                      href={callUrl.replace('{callKey}', encodeURIComponent(entry.callKey ?? ''))}
-                      {...{ rel: 'noreferrer', target: '_blank' }}
-                    >
-                      {t.detail.lookUp}
-                    </a>
-                  )}
-                </th>
-                <td data-label={heads[1]}>{entry.point}</td>
-                <td data-label={heads[2]}>
-                  <Time at={entry.beganAt} />
-                </td>
-                <td data-label={heads[3]}>{endingOf(entry)[1]}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </TableFrame>
+      <Table label={t.detail.calls} items={calls} columns={columns} />
+    </>
+  )
+}
+
+/** The key of a foreign call, and where to look it up. */
+function CallKey({ text }: { text: string }) {
+  const { callUrl } = session.get()
+  return (
+    <>
+      <code>{text}</code>
+      <CopyButton text={text} label={`${t.detail.copyKey} ${text}`} />
+      {callUrl !== null && (
+        <a
+          href={callUrl.replace('{callKey}', encodeURIComponent(text))}
+          {...{ rel: 'noreferrer', target: '_blank' }}
+        >
+          {t.detail.lookUp}
+        </a>
+      )}
     </>
   )
 }

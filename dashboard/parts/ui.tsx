@@ -10,6 +10,7 @@ import type { RequestState } from '../../src/admin/admin.ts'
 import { toast } from '../announce.ts'
 import type { ApiError } from '../api.ts'
 import { hold } from '../live.ts'
+import { Link } from '../router.tsx'
 import { STATES, t } from '../strings.ts'
 import { Icon } from './icon.tsx'
 
@@ -182,14 +183,18 @@ export function Tabs({
   label: string
   tabs: readonly {
     readonly name: ComponentChildren
+    readonly to: string
     readonly isHere: boolean
-    readonly link: (content: ComponentChildren) => ComponentChildren
   }[]
 }) {
   return (
     <nav class="tabs" aria-label={label}>
-      {tabs.map(({ name, isHere, link }) => (
-        <span class={isHere ? 'tab here' : 'tab'}>{link(name)}</span>
+      {tabs.map(({ name, to, isHere }) => (
+        <span class={isHere ? 'tab here' : 'tab'}>
+          <Link to={to} aria-current={isHere ? 'true' : undefined}>
+            {name}
+          </Link>
+        </span>
       ))}
     </nav>
   )

@@ -272,5 +272,6 @@ export interface Admin {
     order: Order,
   ): Promise<Batch>
   batch(batch: string): Promise<Batch | undefined>
-  cancelBatch(batch: string): Promise<Batch | undefined>
+  /** Keeps what is left of it from being done. */
+  cancelBatch(batch: string, order: Order): Promise<Batch | undefined>
 }

@@ -74,11 +74,12 @@ export class Bulk implements Pick<Admin, 'startBatch' | 'batch' | 'cancelBatch'>
     return this.#runner.find(batch)
   }
 
-  async cancelBatch(batch: string): Promise<Batch | undefined> {
+  async cancelBatch(batch: string, order: Order): Promise<Batch | undefined> {
     checkText('batch', batch)
+    const entry = entryOf('batch cancel', `batch ${batch}`, order)
     const { desk, context } = this.#parts
     await context.store.ready()
-    await desk.batches.cancel(batch)
+    await desk.batches.cancel(batch, entry)
     const kept = await desk.batches.find(batch)
     return kept && batchOf(kept)
   }

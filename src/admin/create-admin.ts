@@ -56,6 +56,6 @@ export function createAdmin(reprise: LeaseReprise, options: AdminOptions = {}): 
     steerWorker: (worker, way, order) => changes.steerWorker(worker, way, order),
     startBatch: (action, on, order) => bulk.startBatch(action, on, order),
     batch: (batch) => bulk.batch(batch),
-    cancelBatch: (batch) => bulk.cancelBatch(batch),
+    cancelBatch: (batch, order) => bulk.cancelBatch(batch, order),
   }
 }

@@ -35,13 +35,14 @@ export async function overviewOf(parts: OverviewParts, windowMs: number): Promis
   const byCaller = await sums(desk, view, { windowMs, by: 'caller', limit: SUMS_MAX })
   const states = await parts.states()
   const workers = await workersOf(desk)
+  const trouble = (await desk.schemaTrouble?.()) ?? null
   const totals = total(series)
   const { checked, duplicates_prevented: duplicatesPrevented } = withSums(totals)
   return {
     ...{ now: clock.unix(), windowMs, series, byOperation, byCaller, states, workers },
     totals: { ...totals, checked, duplicatesPrevented },
     hitRate: hitRate({ hit: totals.hit, checked }),
-    concerns: concernsOf({ totals, states, workers, hasWorkers: desk.hasCompleter }),
+    concerns: concernsOf({ trouble, totals, states, workers, hasWorkers: desk.hasCompleter }),
   }
 }
 
@@ -75,6 +76,8 @@ function added(a: Counts, b: Counts): Counts {
 const BACKLOG_MIN = 1000
 
 interface Facts {
+  /** What is wrong with the schema. */
+  readonly trouble: string | null
   readonly totals: Counts
   readonly states: StateCounts
   readonly workers: readonly WorkerSummary[]
@@ -82,12 +85,13 @@ interface Facts {
 }
 
 /** What needs a look, worst first. */
-function concernsOf({ totals, states, workers, hasWorkers }: Facts): readonly Concern[] {
+function concernsOf({ trouble, totals, states, workers, hasWorkers }: Facts): readonly Concern[] {
   const silent = workers.filter(({ isSilent, nodes, backlog }) => {
     return hasWorkers && isSilent && (nodes.length > 0 || backlog > 0)
   })
   const jobs = workers.find(({ worker }) => worker === 'enqueuer')?.backlog ?? 0
   const concerns: Concern[] = [
+    { kind: 'schema', count: trouble === null ? 0 : 1, text: trouble ?? '' },
     {
       ...{ kind: 'dead_letters', count: states.needs_person },
       text: `${counted(states.needs_person, 'request needs', 'requests need')} a person.`,

@@ -41,8 +41,19 @@ const RESULTS = {
   unknown: 'refused, because the outcome of the first is unknown',
 }
 
-function lineOf({ actor, point, ending, reached, callKey, error, beganAt, endedAt }: HistoryEntry) {
-  const who = actor === 'completer' ? 'The completer' : 'The request'
+function lineOf({
+  actor,
+  node,
+  point,
+  ending,
+  reached,
+  callKey,
+  error,
+  beganAt,
+  endedAt,
+}: HistoryEntry) {
+  const at = node === undefined ? '' : ` (${node})`
+  const who = `${actor === 'completer' ? 'The completer' : 'The request'}${at}`
   const what = callKey === null ? 'ran the phase' : 'made the foreign call'
   const took = endedAt === null ? '' : ` in ${duration(endedAt - beganAt)}`
   const end = ending === null ? 'and nothing was heard of it' : ENDINGS[ending]

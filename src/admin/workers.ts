@@ -36,7 +36,11 @@ export async function workersOf(desk: Desk): Promise<readonly WorkerSummary[]> {
   return summaries
 }
 
-function isSilent(worker: WorkerSummary['worker'], { agoMs, everyMs }: DeskWorker): boolean {
+/** Whether a worker has not run for three of its intervals. */
+export function isSilent(
+  worker: WorkerSummary['worker'],
+  { agoMs, everyMs }: Pick<DeskWorker, 'agoMs' | 'everyMs'>,
+): boolean {
   const intervalMs = Math.max(BEAT_MS, everyMs ?? INTERVALS_MS[worker])
   return agoMs > SILENT_INTERVALS * intervalMs
 }

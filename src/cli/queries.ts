@@ -102,7 +102,8 @@ export const ROLE = 'select 1 from pg_roles r where r.rolname = $1'
 export function workersOf(schema: string): string {
   return `
     select w.worker, w.node,
-           extract(epoch from clock_timestamp() - w.ran_at)::double precision * 1000, w.error
+           extract(epoch from clock_timestamp() - w.ran_at)::double precision * 1000, w.error,
+           (to_jsonb(w) ->> 'every_ms')::double precision
       from ${quoted(schema)}.workers w
      order by w.ran_at desc
      limit 100`

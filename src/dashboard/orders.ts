@@ -57,8 +57,10 @@ export const ORDERS: readonly OrderRoute[] = [
   },
   {
     ...{ method: 'POST', path: 'batches/:batch/cancel', needs: 'resume', isForAll: true },
-    answer: async ({ admin, params }) =>
-      batchResult(await admin.cancelBatch(params['batch'] ?? '')),
+    answer: async ({ admin, params, body, order }) => {
+      const reason = reasonIn(body, 'Stopped by hand')
+      return batchResult(await admin.cancelBatch(params['batch'] ?? '', order(reason)))
+    },
   },
 ]
 

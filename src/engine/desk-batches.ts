@@ -53,8 +53,8 @@ export interface DeskBatches {
   pending(batch: string, limit: number): Promise<readonly BatchItem[]>
   /** Notes what became of one; the first to say so counts. */
   settle(batch: string, place: number, result: string): Promise<void>
-  /** Keeps what is left from being done. */
-  cancel(batch: string): Promise<void>
+  /** Keeps what is left from being done, with its line of the audit; does nothing where nothing is left. */
+  cancel(batch: string, entry: OrderEntry): Promise<void>
   /** Batches that have something left to do. */
   unfinished(): Promise<readonly string[]>
 }

@@ -248,6 +248,8 @@ export interface Desk {
   ): Promise<DeskPage<DeskJob>>
   audit(view: DeskView, query: DeskQuery): Promise<DeskPage<DeskAuditEntry>>
   workers(): Promise<readonly DeskWorker[]>
+  /** What is wrong with the schema, in words; `null` for nothing. Absent where there is no schema. */
+  schemaTrouble?(): Promise<string | null>
   /** What waits for each worker, counted up to `max`. */
   backlog(max: number): Promise<Readonly<Record<SteeredWorker, number>>>
 

@@ -82,7 +82,7 @@ export function createJob(
   if (operation === '' || key === '') throw invalid('operation and key must not be empty')
   if (fingerprint === undefined) throw invalid('fingerprints must name at least one')
 
-  const id = recordId(request.identity ?? [caller, operation, key])
+  const id = recordId(request.identity ?? [caller, operation, key], key)
   const { requestId = null, ip = null, userAgent = null } = origin
   return {
     identity: { id, caller, operation, key },

@@ -99,6 +99,8 @@ export interface HistoryEntry {
   readonly fence: number
   readonly point: string
   readonly actor: Actor
+  /** Host and process; absent in what was written before they were kept. */
+  readonly node?: string
   /** `null` while a foreign call is under way, or was when the process died. */
   readonly ending: 'advanced' | 'responded' | 'threw' | 'retry_later' | 'settled' | null
   readonly reached: string | null

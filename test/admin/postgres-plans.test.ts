@@ -1,6 +1,6 @@
 import type pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { fillQueries } from '../../scripts/admin-fill.ts'
+import { fill } from '../../scripts/admin-fill.ts'
 import type { DeskFilter } from '../../src/engine/desk.ts'
 import { deskQueries } from '../../src/stores/postgres/admin/queries/index.ts'
 import {
@@ -22,7 +22,7 @@ beforeAll(async () => {
   database = await temporaryDatabase()
   pool = poolOf(database.url)
   await postgresStore(pool).ready()
-  for (const text of fillQueries(RECORDS)) await pool.query(text)
+  await fill(pool, RECORDS)
 }, 120_000)
 
 afterAll(async () => {
@@ -48,7 +48,7 @@ describe('no list looks at a whole table', () => {
     ['failed', { states: ['failed'] }, 'records_failed'],
     ['letters', { states: ['needs_person'] }, 'dead_letters_created'],
     ['expired', { states: ['expired'] }, 'records_expired'],
-    ['key', { key: 'k' }, 'records_key'],
+    ['key', { key: 'k' }, 'records_pkey'],
   ]
 
   it.each(drivers)('%s, %j', async (driver, filter, index) => {

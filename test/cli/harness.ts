@@ -26,6 +26,10 @@ export interface World {
   readonly interrupt?: AbortController
   /** Program that is started again as a process. */
   readonly program?: string
+  /** Given what presses a key, once somebody listens for keys. */
+  readonly onKeys?: (press: (key: string) => void) => void
+  /** Told of every page that is opened. */
+  readonly onOpen?: (url: string) => void
   /** Told of every piece of output. */
   readonly onOutput?: (text: string) => void
 }
@@ -58,7 +62,7 @@ export async function cli(argv: readonly string[], world: World = {}): Promise<R
     ...{ stdout: out('stdout'), stderr: out('stderr'), env: world.env ?? {} },
     ...{ cwd: world.cwd ?? emptyFolder(), clock: world.clock ?? systemClock, random: systemRandom },
     interrupted: (world.interrupt ?? new AbortController()).signal,
-    ...{ program: world.program ?? '', open: () => {} },
+    ...{ program: world.program ?? '', open: (url) => world.onOpen?.(url) },
     stdin: {
       isTTY,
       all: async () => world.piped ?? '',
@@ -66,7 +70,10 @@ export async function cli(argv: readonly string[], world: World = {}): Promise<R
         asked.push(question)
         return lines.shift()
       },
-      keys: () => () => {},
+      keys: (press) => {
+        world.onKeys?.(press)
+        return () => {}
+      },
     },
   }
   const exit = await run(argv, io)

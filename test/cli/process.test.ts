@@ -164,6 +164,43 @@ describe('C-30 dev', () => {
     expect((await dev.over).code).toBe(0)
   })
 
+  test('C-30 keys open, send, send again, kill, tell and quit', async () => {
+    let output = ''
+    const opened: string[] = []
+    let press = (_key: string) => {}
+    let over: ReturnType<typeof cli> | undefined
+    await new Promise<void>((resolve) => {
+      over = cli(['dev', '--port', '0'], {
+        ...{ program, typed: [], onOpen: (url) => opened.push(url) },
+        onKeys(listener) {
+          press = listener
+          resolve()
+        },
+        onOutput(text) {
+          output += text
+        },
+      })
+    })
+    const said = async (pattern: RegExp) => {
+      await expect.poll(() => output).toMatch(pattern)
+    }
+
+    press('s')
+    await said(/POST key dev-\S+: 201 in /)
+    const key = /POST key (dev-[\w-]+)/.exec(output)?.[1]
+    press('d')
+    await said(new RegExp(`POST key ${key}: 201 replayed`))
+    press('o')
+    expect(output).toContain(opened[0] ?? 'nothing was opened')
+    press('?')
+    press('x')
+    expect(output.match(/Keys: o open dashboard/g)).toHaveLength(2)
+    press('k')
+    await said(/the sample API is gone/)
+    press('q')
+    expect((await over)?.exit).toBe(0)
+  })
+
   test('C-37 asks again while the first is in progress', async () => {
     let asked = 0
     const busy = createHttpServer((_, response) => {

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { lengthPrefixed, recordId } from '../../src/core/identity.ts'
+import { keyDigest, lengthPrefixed, recordId } from '../../src/core/identity.ts'
 
 /** Strings that look like lengths and parts, and strings of any code units. */
 const part = fc.oneof(
@@ -40,7 +40,7 @@ describe('recordId', () => {
   it('has 43 characters that mean nothing to any store', () => {
     fc.assert(
       fc.property(parts, (list) => {
-        expect(recordId(list)).toMatch(/^[\w-]{43}$/)
+        expect(recordId(list, list[0] ?? '')).toMatch(/^[\w-]{43}$/)
       }),
     )
   })
@@ -48,7 +48,7 @@ describe('recordId', () => {
   it('differs for lists that only look alike when joined', () => {
     const lists = [['ab', 'c'], ['a', 'bc'], ['abc'], ['abc', ''], ['', 'abc'], ['1:a', 'bc'], []]
 
-    expect(new Set(lists.map((list) => recordId(list))).size).toBe(lists.length)
+    expect(new Set(lists.map((list) => recordId(list, 'k'))).size).toBe(lists.length)
   })
 
   it('is equal for equal lists and for no others', () => {
@@ -64,23 +64,31 @@ describe('recordId', () => {
 
     fc.assert(
       fc.property(twice, ([a, b]) => {
-        expect(recordId(a) === recordId(b)).toBe(JSON.stringify(a) === JSON.stringify(b))
+        expect(recordId(a, 'k') === recordId(b, 'k')).toBe(JSON.stringify(a) === JSON.stringify(b))
       }),
     )
   })
 
   it('keeps lone surrogates apart', () => {
-    expect(recordId(['\ud800'])).not.toBe(recordId(['\ud801']))
+    expect(recordId(['\ud800'], '')).not.toBe(recordId(['\ud801'], ''))
+    expect(keyDigest('\ud800')).not.toBe(keyDigest('\ud801'))
   })
 
-  it('keeps namespaces apart', () => {
-    expect(recordId(['a'], 'b')).not.toBe(recordId(['a']))
-    expect(recordId(['a'], 'b')).not.toBe(recordId(['b', 'a']))
+  it('begins with the digest of its key, and only of that', () => {
+    fc.assert(
+      fc.property(parts, part, part, (list, key, other) => {
+        const startOf = (id: string) => id.slice(0, 12)
+        expect(startOf(recordId(list, key))).toBe(keyDigest(key))
+        expect(startOf(recordId([...list, 'x'], key))).toBe(keyDigest(key))
+        const isSame = startOf(recordId(list, other)) === keyDigest(key)
+        expect(isSame).toBe(key === other)
+      }),
+    )
   })
 
   it('stays the same from release to release', () => {
-    expect(recordId(['acct_1', 'POST /charges', 'k1'])).toBe(
-      '_MGpoC2ar9_5nguNk-oB_rG-wQDo-F3HDIMaMHuyce4',
+    expect(recordId(['acct_1', 'POST /charges', 'k1'], 'k1')).toBe(
+      'xaRwJY0NtdhAOhkOeaz5IrWCZMM3fnOqr7hOoRd1t90',
     )
   })
 })

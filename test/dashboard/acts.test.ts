@@ -62,6 +62,9 @@ describe.skipIf(lacksChromium('test/dashboard/acts.test.ts'))(
         .trim()
         .split(' ')
       expect(sum?.length).toBeGreaterThan(4)
+      expect(await page.getByText('Counted in whole hours, since').textContent()).toContain(
+        'The lines show the last 24 hours, hour by hour.',
+      )
       const concerns = await page.locator('.concerns li').allTextContents()
       expect(concerns[0]).toContain('need a person')
       expect(await page.getByText('No completer running').count()).toBe(1)
@@ -161,7 +164,8 @@ describe.skipIf(lacksChromium('test/dashboard/acts.test.ts'))(
       await page.locator('.timeline .gap').first().waitFor()
       const text = (await page.locator('main').textContent()) ?? ''
       const parts = [
-        ...['process lost, 38 s until the next attempt', 'Completer', 'rp_', 'noted of 3'],
+        ...['process web-1:4121 lost, 38 s until the next attempt', 'Completer, worker-1:7'],
+        ...['rp_', 'noted of 3'],
         ...['Same key, another request', request?.fingerprint ?? '', request?.explanation ?? ''],
       ]
       for (const part of parts) expect(text).toContain(part)

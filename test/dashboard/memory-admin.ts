@@ -291,9 +291,15 @@ export function memoryAdmin(mood: Mood = 'seeded', count = 120): MemoryAdmin {
       told('batch')
       return batches.get(batch)
     },
-    async cancelBatch(batch) {
+    async cancelBatch(batch, order) {
       told('cancelBatch')
-      return batches.get(batch)
+      const found = batches.get(batch)
+      if (found === undefined || found.isCancelled) return found
+      const cancelled = { ...found, isCancelled: true, isOver: true }
+      batches.set(batch, cancelled)
+      self.effects += 1
+      write(order, 'batch cancel', batch, 'done')
+      return cancelled
     },
   }
   self.restore()

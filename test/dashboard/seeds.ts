@@ -90,7 +90,7 @@ function requestOf(index: number): SeededRequest {
 
 function historyOf(index: number, from: number, isOver: boolean): HistoryEntry[] {
   const entry = (over: Partial<HistoryEntry>): HistoryEntry => ({
-    ...{ fence: 1, point: 'started', actor: 'request', ending: 'advanced' },
+    ...{ fence: 1, point: 'started', actor: 'request', node: 'web-1:4121', ending: 'advanced' },
     ...{ reached: null, callKey: null, error: null, beganAt: from, endedAt: from + 40 },
     ...over,
   })
@@ -102,7 +102,7 @@ function historyOf(index: number, from: number, isOver: boolean): HistoryEntry[]
     }),
   ]
   if (!isOver) return first
-  const again = { fence: 2, actor: 'completer' as const }
+  const again = { fence: 2, actor: 'completer' as const, node: 'worker-1:7' }
   return [
     ...first,
     entry({

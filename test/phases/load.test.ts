@@ -155,7 +155,7 @@ describe('two nodes with all workers, killed at random, and a provider that fail
     expect(letters).toEqual([])
 
     const { rows } = await world.pool.query(
-      `select count(*) filter (where actor = 'completer')::integer as completed,
+      `select count(*) filter (where starts_with(actor, 'completer'))::integer as completed,
               (select count(*) filter (where deliveries > 1)::integer from receipts) as redelivered,
               (select max(fence) from reprise.records) as fence
          from reprise.attempts where ending = 'responded'`,

@@ -71,7 +71,7 @@ const ORDER: Schema<Order> = {
 
 /** The record of a key in a mode. */
 export function idOf(mode: string, key: string): string {
-  return recordId([CALLER, mode, key])
+  return recordId([CALLER, mode, key], key)
 }
 
 /** A plain handler: one effect outside, whatever happens around it. */

@@ -68,6 +68,22 @@ async function walBytes(
   return rows[0]['QUERY PLAN'][0].Plan['WAL Bytes']
 }
 
+async function walOfRecord(): Promise<number> {
+  const { id, caller, operation, key, fingerprint, owner, origin } = fresh()
+  const client = await aside.connect()
+  await client.query('begin')
+  const { rows } = await client.query(`select extract(epoch from now())::text as transaction`)
+  const bytes = await walBytes(client, STATEMENTS.storeFinished, [
+    ...[pack(id), caller, operation, key, pack(fingerprint), pack(owner)],
+    ...[BODY.status, BODY.sealed, null, null, origin.requestId, origin.ip, origin.userAgent],
+    ...[rows[0].transaction, 86_400_000],
+  ])
+  await client.query('commit')
+  client.release()
+  expect(await store.find(id)).toMatchObject({ status: 'finished' })
+  return bytes
+}
+
 describe('a request in transaction mode', () => {
   it('takes three flights with one statement of the handler', async () => {
     proxy.reset()
@@ -76,23 +92,15 @@ describe('a request in transaction mode', () => {
     expect(proxy.flights).toBe(3)
   })
 
-  it('writes at most 870 bytes of log for its record', async () => {
-    const { id, caller, operation, key, fingerprint, owner, origin } = fresh()
-    const client = await aside.connect()
-    await client.query('begin')
-    const { rows } = await client.query(`select extract(epoch from now())::text as transaction`)
-    const bytes = await walBytes(client, STATEMENTS.storeFinished, [
-      ...[pack(id), caller, operation, key, pack(fingerprint), pack(owner)],
-      ...[BODY.status, BODY.sealed, null, null, origin.requestId, origin.ip, origin.userAgent],
-      ...[rows[0].transaction, 86_400_000],
-    ])
-    await client.query('commit')
-    client.release()
+  it('writes at most 810 bytes of log for its record', async () => {
+    // The first to touch a page after a checkpoint, or to fill it, writes more: the least is meant.
+    const all: number[] = []
+    for (let record = 0; record < 5; record++) all.push(await walOfRecord())
+    const bytes = Math.min(...all)
     console.info(`WAL of a record in transaction mode: ${bytes} bytes`)
 
-    expect(await store.find(id)).toMatchObject({ status: 'finished' })
     expect(bytes).toBeGreaterThan(0)
-    expect(bytes).toBeLessThanOrEqual(870)
+    expect(bytes).toBeLessThanOrEqual(810)
   })
 
   it('replays without writing', async () => {
@@ -163,14 +171,14 @@ describe('a table of many records', () => {
     await aside.query('vacuum analyze reprise.records')
   })
 
-  it('takes at most 740 bytes for a record with an answer of 300, indexes and all', async () => {
+  it('takes at most 700 bytes for a record with an answer of 300, indexes and all', async () => {
     const { rows } = await aside.query<{ bytes: number }>(`
       select pg_total_relation_size('reprise.records')::float8 / count(*) as bytes
         from reprise.records`)
     const bytes = Math.round(rows[0]?.bytes ?? 0)
     console.info(`A record takes ${bytes} bytes with its indexes`)
 
-    expect(bytes).toBeLessThanOrEqual(740)
+    expect(bytes).toBeLessThanOrEqual(700)
   })
 
   const { find, list, listUnfinished, sweep, stats } = STATEMENTS
@@ -182,7 +190,7 @@ describe('a table of many records', () => {
       'list of unfinished records',
       listUnfinished.text,
       [Buffer.alloc(0), 10, 11, ...none],
-      ['records_unfinished'],
+      ['records_open'],
     ],
     ['sweep', sweep.text, [100], ['records_expired']],
     ['stats', stats.text, [], []],

@@ -144,9 +144,9 @@ function documentOf({ input: _input, state: _state, ...rest }: DeadLetter): obje
 
 function letterText(letter: DeadLetter): string {
   const { settlement } = letter
-  const history = letter.history.map(({ beganAt, actor, point, ending, error }) => {
+  const history = letter.history.map(({ beganAt, actor, node, point, ending, error }) => {
     const end = ending ?? 'was never heard of again'
-    return `  ${instant(beganAt)}  ${actor} at ${point}: ${end}${error === null ? '' : ` (${printable(error)})`}`
+    return `  ${instant(beganAt)}  ${actor}${node === undefined ? '' : ` (${node})`} at ${point}: ${end}${error === null ? '' : ` (${printable(error)})`}`
   })
   const lines = pairs([
     ['letter', letter.letter],

@@ -4,18 +4,12 @@
  * @module
  */
 
+import { isSilent, WORKERS } from '../../admin/workers.ts'
 import { isRepriseError } from '../../core/errors.ts'
 import { type ResolvedRunOptions, resolveRunOptions } from '../../core/options.ts'
 import { BLOAT, callersOf, phasesOf, vacuum, waitingIn, workersOf } from '../queries.ts'
 import { duration, plural } from '../words.ts'
 import { type Check, type Finding, failed, fine, warn } from './check.ts'
-
-/** After which a worker counts as silent, in milliseconds: three of its intervals, with some room. */
-const SILENT_MS: Readonly<Record<string, number>> = {
-  enqueuer: 60_000,
-  completer: 60_000,
-  reaper: 3 * 3_600_000,
-}
 
 /** How long an unfinished record may be left to its client, in milliseconds. */
 const GRACE_MS = 300_000
@@ -32,7 +26,7 @@ export const checkWork: Check = async ({ database, hasSchema }) => {
   const workers = await database.query(workersOf(schema))
   const backlog = { enqueuer: due, completer: stuck, reaper: overdueMs > REAPED_MS_MAX ? 1 : 0 }
   return [
-    ...Object.entries(backlog).map(([worker, waits]) => workerFinding(worker, waits, workers)),
+    ...WORKERS.map((worker) => workerFinding(worker, backlog[worker], workers)),
     stuck === 0
       ? fine('stuck', 'no request is stuck')
       : warn(
@@ -65,7 +59,7 @@ export const checkWork: Check = async ({ database, hasSchema }) => {
 }
 
 function workerFinding(
-  worker: string,
+  worker: (typeof WORKERS)[number],
   waits: number,
   rows: readonly (readonly unknown[])[],
 ): Finding {
@@ -76,7 +70,10 @@ function workerFinding(
     const text = `The ${worker} has never run${waits > 0 ? ', and there is work for it' : ''}.`
     return waits > 0 ? failed(worker, text, start) : warn(worker, text, start)
   }
-  if (Number(agoMs) > (SILENT_MS[worker] ?? 0)) {
+  const isAsleep = own.every(([, , ago, , every]) => {
+    return isSilent(worker, { agoMs: Number(ago), everyMs: every === null ? null : Number(every) })
+  })
+  if (isAsleep) {
     const text = `The ${worker} last ran ${duration(Number(agoMs))} ago, on ${String(node)}.`
     return waits > 0 ? failed(worker, text, start) : warn(worker, text, start)
   }

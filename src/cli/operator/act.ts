@@ -117,7 +117,7 @@ export async function actOnMany(
     ...order,
     ...(sure === undefined ? {} : { confirm: sure }),
   })
-  return batchResult(await followed(context, admin, begun))
+  return batchResult(await followed(context, begun, { admin, order }))
 }
 
 async function countOf(admin: Admin, filter: Parameters<Admin['counts']>[0]): Promise<string> {
@@ -126,12 +126,16 @@ async function countOf(admin: Admin, filter: Parameters<Admin['counts']>[0]): Pr
 }
 
 /** Shows progress until it is over; Ctrl-C stops it where it is. */
-async function followed({ io, out }: Context, admin: Admin, begun: Batch): Promise<Batch> {
+async function followed(
+  { io, out }: Context,
+  begun: Batch,
+  { admin, order }: { readonly admin: Admin; readonly order: Order },
+): Promise<Batch> {
   let batch = begun
   while (!batch.isOver) {
     out.progress(`${batch.done + batch.failed} of ${batch.total} `)
     if (!(await pause(io, LOOK_MS))) {
-      await admin.cancelBatch(batch.batch)
+      await admin.cancelBatch(batch.batch, { ...order, reason: 'Interrupted.' })
       throw new CliError(
         'REPRISE_E_INTERRUPTED',
         `Interrupted after ${batch.done} of ${batch.total}.`,

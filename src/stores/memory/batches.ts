@@ -61,9 +61,13 @@ export class MemoryBatches implements DeskBatches {
     if (resultOf?.has(place) === false) resultOf.set(place, result)
   }
 
-  async cancel(batch: string): Promise<void> {
+  async cancel(batch: string, entry: OrderEntry): Promise<void> {
     const kept = this.#batches.get(batch)
-    if (kept !== undefined && kept.resultOf.size < kept.items.length) kept.isCancelled = true
+    if (kept === undefined || kept.isCancelled) return
+    const { items, resultOf } = kept
+    if (resultOf.size === items.length) return
+    kept.isCancelled = true
+    this.#audit({ ...entry, orderKey: null }, `${resultOf.size} of ${items.length} were over.`)
   }
 
   async unfinished(): Promise<readonly string[]> {

@@ -6,7 +6,7 @@
  */
 
 import { SCHEMA_MISSING } from '../../core/error-table.ts'
-import { RepriseError } from '../../core/errors.ts'
+import { isRepriseError, RepriseError } from '../../core/errors.ts'
 import {
   type AppliedMigration,
   type Migration,
@@ -119,6 +119,23 @@ export function appliedMigrations(
   schema: string,
 ): Promise<readonly AppliedMigration[]> {
   return attempt('read its schema', () => readApplied(schema, (call) => client.query(call)))
+}
+
+/** What is wrong with the schema, in words for an operator; `null` where it is as this version needs it. */
+export async function schemaTrouble(
+  client: Client<unknown>,
+  schema: string,
+): Promise<string | null> {
+  const applied = await appliedMigrations(client, schema)
+  try {
+    const { pending, warning } = planMigrations(applied, migrations(schema))
+    const [step] = pending
+    if (step !== undefined) return `The schema ${quoted(schema)} lacks step ${step.number}.`
+    return warning === null ? null : `${warning}.`
+  } catch (error) {
+    if (!isRepriseError(error)) throw error
+    return `${error.detail ?? error.message}; it can not go on working.`
+  }
 }
 
 async function planFor(schema: string, query: Query): Promise<MigrationPlan> {

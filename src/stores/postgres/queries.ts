@@ -48,8 +48,8 @@ export function queries(schema: string): Queries {
     ...{ claim: named('claim', claim(at)), renew: named('renew', renew(at)) },
     ...{ advance: named('advance', advance(at)), finish: named('finish', finish(at)) },
     ...{ release: named('release', release(at)), find: named('find', find(at)) },
-    list: named('list', list(at, 'true')),
-    listUnfinished: named('list_unfinished', list(at, 'r.status is null')),
+    list: named('list', list(`${at}.records`)),
+    listUnfinished: named('list_unfinished', list(unfinished(at))),
     sweep: named('sweep', sweep(at)),
     ...{ stats: named('stats', stats(at)), wait: named('wait', wait(at)) },
     look: named('look', look(at)),
@@ -136,13 +136,13 @@ const find = (schema: string) => `
 /**
  * One page of those after $1 ($4: which standing, $5: which caller, $6: which operation; null for
  * any). At most $3 records are looked at and $2 given; `scanned` is the last one looked at, and null
- * when there are no more. Those that are unfinished have an index of their own.
+ * when there are no more.
  */
-const list = (schema: string, condition: 'true' | 'r.status is null') => `
+const list = (records: string) => `
     with reach as materialized
          (select (select r.id
-                    from ${schema}.records r
-                   where r.id > $1 and ${condition}
+                    from ${records} r
+                   where r.id > $1
                    order by r.id
                   offset $3::integer - 1
                    limit 1) as scanned)
@@ -150,15 +150,19 @@ const list = (schema: string, condition: 'true' | 'r.status is null') => `
     from reach
     left join lateral (
          select ${RECORD}
-           from ${schema}.records r,
+           from ${records} r,
                 (select clock_timestamp() as moment) clock
-          where r.id > $1 and ${condition}
+          where r.id > $1
             and (reach.scanned is null or r.id <= reach.scanned)
             and ($4::text is null or $4::text = ${STANDING})
             and ($5::text is null or $5::text = r.caller)
             and ($6::text is null or $6::text = r.operation)
           order by r.id
           limit $2::integer) page on true`
+
+/** They are few: all of them are read by their own index, for each page, and never the whole table. */
+const unfinished = (schema: string) =>
+  `(select u.* from ${schema}.records u where u.status is null offset 0)`
 
 const sweep = (schema: string) => `
     with awake as

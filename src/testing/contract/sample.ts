@@ -7,6 +7,7 @@
 
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
+import { recordId } from '../../core/identity.ts'
 import type { KeyRecord, SealedResponse } from '../../core/record.ts'
 import { systemRandom } from '../../engine/clock.ts'
 import type {
@@ -40,10 +41,11 @@ export function freshOwner(): string {
 
 /** A request under an identity of its own: nothing stands for it in any store. */
 export function sampleRequest(overrides: Partial<ClaimRequest> = {}): ClaimRequest {
-  const key = systemRandom.token()
+  const token = systemRandom.token()
+  const key = overrides.key ?? token
   const fingerprint = overrides.fingerprint ?? `fingerprint of ${key}`
   return {
-    id: digest(key),
+    id: recordId([token], key),
     ...{ caller: 'acct_1', operation: 'POST /charges', key, owner: freshOwner() },
     ...{ fingerprint, fingerprintsAccepted: [fingerprint] },
     ...{ leaseMs: LEASE_MS, retentionMs: RETENTION_MS },

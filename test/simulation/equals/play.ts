@@ -237,7 +237,7 @@ export class Play<Tx> {
   }
 
   #id(at: number): string {
-    return recordId([String(this.#seed), String(Math.floor(at * IDENTITIES))])
+    return recordId([String(this.#seed), String(Math.floor(at * IDENTITIES))], '')
   }
 
   /** One of the last claims; one that nobody was granted where there is none. */

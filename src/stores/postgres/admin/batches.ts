@@ -4,6 +4,7 @@
  * @module
  */
 
+import type { OrderEntry } from '../../../engine/desk.ts'
 import type {
   BatchAction,
   BatchItem,
@@ -83,8 +84,9 @@ export class PostgresBatches implements DeskBatches {
     await this.#send('settle', [batch, place, result])
   }
 
-  async cancel(batch: string): Promise<void> {
-    await this.#send('cancel', [batch])
+  async cancel(batch: string, entry: OrderEntry): Promise<void> {
+    const { action, subject, author, note, ip } = entry
+    await this.#send('cancel', [batch, action, subject, author, note, ip])
   }
 
   async unfinished(): Promise<readonly string[]> {

@@ -17,6 +17,7 @@ import type {
 import type { DeskBatches } from '../../../engine/desk-batches.ts'
 import type { Client, Rows, Value } from '../client.ts'
 import { attempt } from '../faults.ts'
+import { schemaTrouble } from '../migrate.ts'
 import type { Notices } from '../notices.ts'
 import { pack } from '../record.ts'
 import { parseHistory, toLetter } from '../work/letters.ts'
@@ -144,6 +145,10 @@ export class PostgresDesk implements Desk {
       error: typeof error === 'string' ? error : null,
       everyMs: typeof everyMs === 'number' ? everyMs : null,
     }))
+  }
+
+  schemaTrouble(): Promise<string | null> {
+    return schemaTrouble(this.#parts.client, this.#parts.schema)
   }
 
   async backlog(max: number): ReturnType<Desk['backlog']> {

@@ -89,7 +89,7 @@ function pageOf(rows: Rows, limit: number): { items: readonly DeskRow[]; next: P
   return { items, next: { at: String(at), id: unpack(id as Uint8Array) } }
 }
 
-/** How many records are looked at for each count. */
+/** How many records are looked at to find those of one state. */
 const COUNTED_MAX = 20_000
 
 /** Where each state is counted: what is stuck is old, and what is not is young. */
@@ -113,10 +113,9 @@ export async function countRequests(
   const counted = hasKey ? ([['key', DESK_STATES]] as const) : COUNTED
   await reading(parts, async (ask) => {
     for (const [driver, states] of counted) {
-      // One state has enough when it has `max`; of several each may.
-      const limit = states.length === 1 ? max : COUNTED_MAX
-      const values = walkValues(view, { ...filter, states }, { after: null, limit })
-      const statement = parts.walks.count(driver, COUNTED_MAX)
+      // One state has enough when it has `max`; of several so many are looked at.
+      const values = walkValues(view, { ...filter, states }, { after: null, limit: max })
+      const statement = parts.walks.count(driver, states.length === 1 ? COUNTED_MAX : max)
       for (const [state, count] of await ask({ statement, values })) {
         // The statement gives states.
         const name = state as DeskState

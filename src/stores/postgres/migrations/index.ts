@@ -6,10 +6,11 @@ import { work } from './0003-work.ts'
 import { letters } from './0004-letters.ts'
 import { stats } from './0005-stats.ts'
 import { admin } from './0006-admin.ts'
+import { fewerIndexes } from './0007-fewer-indexes.ts'
 
 /** Every step of the schema, in order. */
 export function migrations(schema: string): readonly Migration[] {
-  return [records, transactions, work, letters, stats, admin].map((step) => ({
+  return [records, transactions, work, letters, stats, admin, fewerIndexes].map((step) => ({
     ...step,
     sql: placed(step.sql, schema),
   }))

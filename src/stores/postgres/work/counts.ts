@@ -37,8 +37,8 @@ export class PostgresCounts<Tx> implements CountStore {
   }
 
   async read({ windowMs, by, operation, caller, limit }: CountQuery): Promise<readonly CountSum[]> {
-    const values = [windowMs, by, operation ?? null, caller ?? null, limit]
-    return (await this.#send('read_counts', values)).map(toSum)
+    const values = [windowMs, operation ?? null, caller ?? null, limit]
+    return (await this.#send(`counts_by_${by}`, values)).map(toSum)
   }
 
   async sweep(limit: number, retentionMs: number): Promise<number> {

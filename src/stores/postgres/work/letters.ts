@@ -143,5 +143,11 @@ export function toLetter(row: Rows[number]): DeadLetter {
 /** History as the database makes it of the table `attempts`. */
 export function parseHistory(text: string): readonly HistoryEntry[] {
   // Built by the function `history_of`, member by member.
-  return JSON.parse(text) as readonly HistoryEntry[]
+  const entries = JSON.parse(text) as readonly HistoryEntry[]
+  return entries.map((entry) => {
+    const [actor, node] = entry.actor.split(' ')
+    // The first word is one of them.
+    const who = actor as HistoryEntry['actor']
+    return node === undefined ? entry : { ...entry, actor: who, node }
+  })
 }

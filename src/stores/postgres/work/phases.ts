@@ -4,6 +4,7 @@
  * @module
  */
 
+import { hostname } from 'node:os'
 import { TransactionEnded } from '../../../engine/stage.ts'
 import type { Advance, Claim, Finish } from '../../../engine/store.ts'
 import type { Isolation, TransactionFault } from '../../../engine/transactions.ts'
@@ -139,8 +140,11 @@ export class PostgresPhases<Tx> implements PhaseStore<Tx> {
   }
 }
 
+/** Who tries is kept with its process: `parseHistory` takes them apart. */
+const NODE = `${hostname()}:${process.pid}`
+
 function attemptValues(claim: Claim, { point, actor, tookMs, callKey }: Attempt): readonly Value[] {
-  return [...holder(claim), point, actor, tookMs, callKey]
+  return [...holder(claim), point, `${actor} ${NODE}`, tookMs, callKey]
 }
 
 function isTrue(rows: Rows): boolean {

@@ -4,7 +4,7 @@
  * @module
  */
 
-import { COUNT_NAMES } from '../../../engine/counts.ts'
+import { COUNT_NAMES, type CountQuery } from '../../../engine/counts.ts'
 import type { Statement } from '../client.ts'
 import { named, quoted, TRANSACTION } from '../queries.ts'
 import { JOBS } from './queries/jobs.ts'
@@ -30,7 +30,9 @@ type Verb =
   | 'beat'
   | 'workers'
   | 'add_counts'
-  | 'read_counts'
+  | 'counts_by_hour'
+  | 'counts_by_operation'
+  | 'counts_by_caller'
   | 'sweep_counts'
 
 /** The statements on `schema`. */
@@ -130,19 +132,9 @@ const TEXTS: Texts<Verb> = {
   add_counts: (schema) => `
     select ${schema}.add_counts($1, $2, $3, $4, $5)`,
 
-  /** Sums over the last $1 milliseconds by $2; $3 operation, $4 caller, null for any. */
-  read_counts: (schema) => `
-    select ${ms(`case when $2::text = 'hour' then s.hour end`)} as hour,
-           case when $2::text = 'operation' then s.operation end as operation,
-           case when $2::text = 'caller' then s.caller end as caller,
-           ${COUNT_NAMES.map((name) => `sum(s.${name})::bigint`).join(', ')}
-      from ${schema}.stats s
-     where s.hour > (select clock_timestamp()) - $1::double precision * ${MS} - interval '1 hour'
-       and ($3::text is null or $3::text = s.operation)
-       and ($4::text is null or $4::text = s.caller)
-     group by 1, 2, 3
-     order by 1 desc nulls last, sum(s.hit + s.miss + s.in_progress + s.mismatch) desc, 2, 3
-     limit $5`,
+  counts_by_hour: (schema) => countsBy(schema, 'hour'),
+  counts_by_operation: (schema) => countsBy(schema, 'operation'),
+  counts_by_caller: (schema) => countsBy(schema, 'caller'),
 
   sweep_counts: (schema) => `
     with moment as materialized
@@ -158,4 +150,23 @@ const TEXTS: Texts<Verb> = {
                   limit $1)
           returning 1)
   select count(*)::integer from swept`,
+}
+
+/**
+ * Sums over the last $1 milliseconds; $2 operation, $3 caller, null for any. A statement for each: what
+ * to group by is no parameter, because then the database could not hash by a column alone.
+ */
+function countsBy(schema: string, by: CountQuery['by']): string {
+  const column = (name: CountQuery['by']) => (name === by ? `s.${name}` : 'null')
+  return `
+    select ${ms(`${column('hour')}::timestamptz`)}, ${column('operation')}, ${column('caller')},
+           ${COUNT_NAMES.map((name) => `sum(s.${name})::bigint`).join(', ')}
+      from ${schema}.stats s
+     where s.hour > (select clock_timestamp()) - $1::double precision * ${MS} - interval '1 hour'
+       and ($2::text is null or $2::text = s.operation)
+       and ($3::text is null or $3::text = s.caller)
+     group by s.${by}
+     order by ${by === 'hour' ? '' : 'sum(s.hit + s.miss + s.in_progress + s.mismatch) desc, '}
+              s.${by} ${by === 'hour' ? 'desc' : 'asc'}
+     limit $4`
 }

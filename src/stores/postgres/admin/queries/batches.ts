@@ -76,9 +76,17 @@ const TEXTS = {
                       where i.batch = $1 and i.result is null and i.place <> $2::integer)`,
 
   cancel: (schema: string) => `
-    update ${schema}.batches b
-       set is_cancelled = true, is_over = true
-     where b.batch = $1 and not b.is_over`,
+    with cancelled as
+         (update ${schema}.batches b
+             set is_cancelled = true, is_over = true
+           where b.batch = $1 and not b.is_over
+          returning b.batch)
+  insert into ${schema}.audit (at, action, subject, author, note, answer, ip)
+  select clock_timestamp(), $2, $3, $4, $5,
+         count(i.result) || ' of ' || count(*) || ' were over.', $6
+    from cancelled c
+    join ${schema}.batch_items i on i.batch = c.batch
+  having count(*) > 0`,
 
   unfinished: (schema: string) => `
     select b.batch from ${schema}.batches b where not b.is_over order by b.begun_at limit 100`,

@@ -7,6 +7,7 @@
  * @module
  */
 
+import { keyDigest } from '../../../../core/identity.ts'
 import type { DeskFilter, DeskView } from '../../../../engine/desk.ts'
 import type { Statement, Value } from '../../client.ts'
 import { quoted } from '../../queries.ts'
@@ -20,7 +21,7 @@ import { pack } from '../../record.ts'
  * - `failed`: those with an answer of 400 or more.
  * - `letters`: those with an open dead letter.
  * - `expired`: finished ones past their retention, by when they expired.
- * - `key`: those with one key.
+ * - `key`: those with one key, by the beginning of their ids.
  * - `id`: the one that the cursor names.
  */
 export type Driver = 'created' | 'open' | 'oldest' | 'failed' | 'letters' | 'expired' | 'key' | 'id'
@@ -49,6 +50,7 @@ export function walkValues(
     ...[states?.join(',') ?? null, operation ?? null, caller ?? null, key ?? null],
     ...[keyPrefix ?? null, recoveryPoint ?? null, status ?? null, requestId ?? null],
     ...[filter.olderThanMs ?? null, filter.duplicatesMin ?? null],
+    key === undefined ? null : Buffer.from(keyDigest(key), 'base64url'),
   ]
 }
 
@@ -63,7 +65,7 @@ function pageQuery(schema: string, driver: Driver): Statement {
          (extract(epoch from s.at) * 1000000)::bigint::text, ${columns(schema)}
     from (select w.*, l.letter, t.state, (${matches(schema)}) as matches
             from (select x.*, row_number() over (order by x.at desc, x.id desc) as place
-                    from (${walked(schema, driver, SCANNED_MAX)}) x) w
+                    from (${walked(schema, driver, { limit: SCANNED_MAX, isOrdered: true })}) x) w
                  ${standing(schema)}
          ) s
    where s.matches or s.place = ${SCANNED_MAX}
@@ -79,8 +81,11 @@ function countQuery(schema: string, driver: Driver, scanned: number): Statement 
     ${CLOCK}
   select s.state, count(*)::integer
     from (select t.state
-            from (${walked(schema, driver, scanned)}) w
-                 ${standing(schema)}
+            from (${walked(schema, driver, { limit: scanned, isOrdered: false })}) w
+            left join ${schema}.dead_letters l
+              on w.status is null and l.record_id = w.id and l.created_at = w.created_at
+             and l.settled_at is null
+            cross join lateral (select ${state('l.number')} as state) t
            where ${matches(schema)}
            limit $3::integer) s
    group by s.state`
@@ -92,6 +97,11 @@ const MS = `interval '1 millisecond'`
 const CLOCK = `with clock as materialized (select clock_timestamp() as moment)`
 
 const FROM_CURSOR = `'epoch'::timestamptz + $1::bigint * interval '1 microsecond'`
+
+/** Ids of one key begin alike, and are 32 bytes long. */
+function hasKey(id: string): string {
+  return `${id} between $17::bytea and $17::bytea || decode(repeat('ff', 23), 'hex')`
+}
 
 /** What is read of a record; what is sealed stays where it is. */
 const READ = `
@@ -121,7 +131,7 @@ function matches(schema: string): string {
   and ($7::text is null or t.state = any (string_to_array($7::text, ',')))
   and ($8::text is null or w.operation = $8::text)
   and ($9::text is null or w.caller = $9::text)
-  and ($10::text is null or w.key = $10::text)
+  and ($10::text is null or w.key = $10::text and ${hasKey('w.id')})
   and ($11::text is null or starts_with(w.key, $11::text))
   and ($12::text is null or w.recovery_point = $12::text)
   and ($13::integer is null or w.status = $13::integer)
@@ -142,13 +152,20 @@ function behind(at: string, id: string, youngest = 'coalesce($15::double precisi
     and ($1::bigint is null or (${at}, ${id}) < (${FROM_CURSOR}, $2::bytea))`
 }
 
+/** How much of an index is walked; where nothing goes on from there, ties need no order. */
+interface Reach {
+  readonly limit: number
+  readonly isOrdered: boolean
+}
+
 /** The records of an index. `at` is what they are ordered by. */
-function walked(schema: string, driver: Driver, limit: number): string {
+function walked(schema: string, driver: Driver, { limit, isOrdered }: Reach): string {
+  const order = (at: string, id: string) => `${at} desc${isOrdered ? `, ${id} desc` : ''}`
   const by = (at: string, condition: string, youngest?: string) => `
     select ${at} as at, r.id, ${READ}
       from ${schema}.records r
      where ${condition} and ${behind(at, 'r.id', youngest)}
-     order by ${at} desc, r.id desc
+     order by ${order(at, 'r.id')}
      limit ${limit}`
   switch (driver) {
     case 'created':
@@ -165,7 +182,7 @@ function walked(schema: string, driver: Driver, limit: number): string {
     case 'failed':
       return by('r.created_at', 'r.status >= 400')
     case 'key':
-      return by('r.created_at', 'hashtextextended(r.key, 0) = hashtextextended($10::text, 0)')
+      return by('r.created_at', hasKey('r.id'))
     case 'expired':
       return by('r.expires_at', 'r.status is not null', '0')
     case 'id':
@@ -179,13 +196,13 @@ function walked(schema: string, driver: Driver, limit: number): string {
       from (select d.created_at, d.record_id
               from ${schema}.dead_letters d
              where d.settled_at is null and ${behind('d.created_at', 'd.record_id')}
-             order by d.created_at desc, d.record_id desc
+             order by ${order('d.created_at', 'd.record_id')}
              limit ${limit}) d
       left join ${schema}.records r on r.id = d.record_id and r.created_at = d.created_at`
   }
 }
 
-/** Adds `letter` and `state` to the records of `w`. */
+/** Adds `letter` and `state` to the records of `w`, one by one, as far as they are read. */
 function standing(schema: string): string {
   return `
             cross join lateral (
@@ -196,12 +213,15 @@ function standing(schema: string): string {
                              and d.settled_at is null
                            limit 1) end as letter
                  offset 0) l
-            cross join lateral (
-                 select case
+            cross join lateral (select ${state('l.letter')} as state offset 0) t`
+}
+
+function state(letter: string): string {
+  return `case
                    when w.expires_at <= (select moment from clock) then 'expired'
                    when w.status >= 400                            then 'failed'
                    when w.status is not null                       then 'finished'
-                   when l.letter is not null                       then 'needs_person'
+                   when ${letter} is not null                      then 'needs_person'
                    when w.lease_until > (select moment from clock)
                     and w.driven_fence = w.fence                   then 'recovering'
                    when w.lease_until > (select moment from clock) then 'running'
@@ -209,8 +229,7 @@ function standing(schema: string): string {
                           (($5::text)::jsonb ->> w.operation)::double precision,
                           $4::double precision)                    then 'stuck'
                    else                                                 'unfinished'
-                 end as state
-                 offset 0) t`
+                 end`
 }
 
 /** The statements of one schema. */
