@@ -9,9 +9,8 @@
  *    └─ discard() at any time: the handler's answer is thrown away, another is sent
  * ```
  *
- * While it holds, every call goes to a stage, so the handler sees what Node would have shown it. A
- * plain answer gets none unless somebody does more with it: the response itself looks as if its head
- * were sent, and Node says the rest. Interim responses and trailers are not held: the former have to go out at once, the latter wait in
+ * The handler sees what Node would have shown it. A plain answer is only noted: the response looks as
+ * if its head were sent, and Node says the rest. Every other goes to a stage, call by call. Interim responses and trailers are not held: the former have to go out at once, the latter wait in
  * the response by themselves.
  *
  * @module
@@ -30,7 +29,6 @@ import {
   pretendSent,
   setStatus,
 } from './node-plain.ts'
-import { PARTED } from './node-shelter.ts'
 import { NodeSources } from './node-sources.ts'
 import { copyStatus, createStage, type Stage } from './node-stage.ts'
 import type { CaptureOptions } from './options.ts'
@@ -48,7 +46,7 @@ export class NodeCapture {
   readonly #held: HeldCall[] = []
   readonly #chunks: Buffer[] = []
   #bytes = 0
-  /** There from the moment when the head would have been sent. */
+  /** There from the moment when the head of an answer that is not plain would have been sent. */
   #stage: Stage | undefined
   /** The head of an answer that is plain so far. */
   #plain: PlainHead | undefined
@@ -130,10 +128,15 @@ export class NodeCapture {
     cover.method('destroy', (args) => this.#destroy(args))
     for (const name of ['cork', 'uncork']) cover.method(name, () => this.#cork(name))
     this.#response.prependListener('close', this.#hide)
+    if (this.#response.destroyed || this.#response.closed) this.#hide()
   }
 
   /** A client that has gone away is kept from the handler, which would give up. */
-  readonly #hide = (): void => PARTED.forEach((name) => this.#cover.property(name, () => false))
+  readonly #hide = (): void => {
+    this.#cover.property('destroyed', () => false)
+    this.#cover.property('closed', () => false)
+    this.#cover.property('_closed', () => false)
+  }
 
   #letGo(): void {
     this.#sources.stop()
@@ -239,11 +242,10 @@ export class NodeCapture {
   }
 
   #enter(name: string): Stage {
-    const isPlain = this.#plain !== undefined
-    if (!isPlain && name !== 'writeHead') this.#imply()
+    if (this.#plain === undefined && name !== 'writeHead') this.#imply()
     const stage = createStage(this.#response)
     for (const [held, args] of this.#held) invoke(stage.response, held, silenced(args))
-    if (isPlain) {
+    if (this.#plain !== undefined) {
       // From here on the stage knows more than what was pretended.
       pretendSent(this.#response, false)
       this.#plain = undefined

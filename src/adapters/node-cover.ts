@@ -17,18 +17,12 @@ interface CoveredMethod {
   readonly cover: Call
 }
 
-/** A property that is covered, and what was there. */
-interface CoveredProperty {
-  readonly name: string
-  readonly get: () => unknown
-  readonly own: PropertyDescriptor
-}
-
 /** The covered members of one object. */
 export class Cover {
   readonly #target: object
   readonly #methods: CoveredMethod[] = []
-  readonly #properties: CoveredProperty[] = []
+  /** What was there before, unless it came from the prototype. */
+  readonly #properties = new Map<string, PropertyDescriptor | undefined>()
   #isLifted = false
 
   constructor(target: object) {
@@ -45,27 +39,25 @@ export class Cover {
     put(this.#target, name, cover)
   }
 
-  /** Covers a property. What others set it to meanwhile is there when the cover is lifted. */
-  property(name: string, get: () => unknown): void {
-    const own = Reflect.getOwnPropertyDescriptor(this.#target, name)
-    if (own === undefined) return this.#inherited(name, get)
-    const set = (value: unknown) => {
-      if ('value' in own) own.value = value
-    }
-    this.#properties.push({ name, get, own })
-    Object.defineProperty(this.#target, name, { get, set, configurable: true })
-  }
-
-  /** Lifted, it shows what the prototype says: to take it off would cost more than to leave it. */
-  #inherited(name: string, cover: () => unknown): void {
+  /**
+   * Covers a property, once. What others set it to meanwhile is there when the cover is lifted. One
+   * that comes from the prototype is left covered then and shows what the prototype says: to take it
+   * off would cost more.
+   */
+  property(name: string, cover: () => unknown): void {
+    if (this.#properties.has(name)) return
     const target = this.#target
-    const get = (): unknown => {
-      return this.#isLifted ? Reflect.get(Object.getPrototypeOf(target), name, target) : cover()
-    }
-    const set = (value: unknown): void => {
-      if (this.#isLifted) Reflect.set(Object.getPrototypeOf(target), name, value, target)
-    }
-    Object.defineProperty(target, name, { get, set, configurable: true })
+    const own = Reflect.getOwnPropertyDescriptor(target, name)
+    this.#properties.set(name, own)
+    const under = (): object => Object.getPrototypeOf(target)
+    Object.defineProperty(target, name, {
+      configurable: true,
+      get: () => (this.#isLifted ? Reflect.get(under(), name, target) : cover()),
+      set: (value: unknown) => {
+        if (own !== undefined && 'value' in own) own.value = value
+        else if (this.#isLifted) Reflect.set(under(), name, value, target)
+      },
+    })
   }
 
   /** Whether somebody has put something over the cover of a method. */
@@ -86,9 +78,8 @@ export class Cover {
   lift(): void {
     if (this.#isLifted) return
     this.#isLifted = true
-    for (const { name, get, own } of this.#properties) {
-      const isOurs = Reflect.getOwnPropertyDescriptor(this.#target, name)?.get === get
-      if (isOurs) Object.defineProperty(this.#target, name, own)
+    for (const [name, own] of this.#properties) {
+      if (own !== undefined) Object.defineProperty(this.#target, name, own)
     }
     for (const { name, original, cover } of this.#methods) {
       if (Reflect.get(this.#target, name) === cover) put(this.#target, name, original)

@@ -39,9 +39,6 @@ export function shelter(request: IncomingMessage, onCut: () => void): () => void
   return place.enter({ request, onCut })
 }
 
-/** What shows of a response that the client has gone. */
-export const PARTED: readonly string[] = ['destroyed', 'closed', '_closed']
-
 /** What tells that the other side has gone. The end of an HTTP/2 stream is only that of its body. */
 const PARTING: ReadonlySet<unknown> = new Set(['error', 'aborted', 'close'])
 
@@ -82,6 +79,8 @@ class Shelter {
 
   enter(guest: Guest): () => void {
     this.#guests.add(guest)
+    // The client may have left while others worked on the request.
+    if (this.#connection.destroyed || !this.#connection.writable) this.#hide()
     return () => {
       if (this.#guests.delete(guest) && this.#guests.size === 0) this.#close()
     }

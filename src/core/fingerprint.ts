@@ -129,7 +129,7 @@ export function digestValue(value: unknown, options: CanonicalOptions = {}): Bod
 class StreamedBody implements BodyDigester {
   readonly #contentType: string | null | undefined
   readonly #options: BodyOptions
-  /** There from when the body is too long to be held. */
+  /** There from the first piece that is not held: too long, or of a type that has no canonical form. */
   #hash: Hash | undefined
   #held: Uint8Array[] = []
   #isHeld: boolean

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import type { IncomingMessage } from 'node:http'
 import { connect, type Socket } from 'node:net'
 import { Readable } from 'node:stream'
-import { text } from 'node:stream/consumers'
+import { json, text } from 'node:stream/consumers'
 import express from 'express'
 import Koa from 'koa'
 import { describe, expect, it } from 'vitest'
@@ -87,6 +87,60 @@ describe('a client that goes away cancels nothing:', () => {
       ctx.body = body()
     })
     return app.callback()
+  }
+
+  /** Apps that take the body and then their time before they come to the protection. */
+  const lateApps = {
+    Express: (work: () => Promise<void>, run: () => void) => {
+      const app = express()
+        .set('env', 'test')
+        .use(express.json({ type: () => true }))
+      const reprise = createReprise({ store: memoryStore() })
+      const wait = async (_: unknown, __: unknown, next: () => void) => {
+        await work()
+        next()
+      }
+      app.post('/', wait, forExpress(reprise, { caller: () => 'me' }), (_, res) => {
+        run()
+        res.sendFile('listen.ts', { root: import.meta.dirname })
+      })
+      return app
+    },
+    Koa: (work: () => Promise<void>, run: () => void) => {
+      const app = new Koa()
+      app.silent = true
+      const reprise = createReprise({ store: memoryStore() })
+      app.use(async (ctx, next) => {
+        const body: unknown = await json(ctx.req)
+        Object.assign(ctx.request, { body })
+        await work()
+        await next()
+      })
+      app.use(forKoa(reprise, { caller: () => 'me' }))
+      app.use((ctx) => {
+        run()
+        ctx.body = Readable.from(['done'])
+      })
+      return app.callback()
+    },
+  }
+
+  for (const [name, make] of Object.entries(lateApps)) {
+    it(`${name} answers and is replayed where the client left before the protection`, async () => {
+      const [begun, goOn] = [gate(), gate()]
+      let runs = 0
+      const work = async () => {
+        begun.open()
+        await goOn.passed
+      }
+      const { port } = await serving(make(work, () => runs++))
+      const leave = { begun: begun.passed, goOn: goOn.open, how: 'reset' } as const
+      const again = await leaving(port, leave)
+      expect(again).toContain('HTTP/1.1 200')
+      expect(again).toContain('Idempotent-Replayed: true')
+      expect(again).not.toContain('Content-Length: 0')
+      expect(runs).toBe(1)
+    })
   }
 
   for (const how of ['reset', 'end'] as const) {
