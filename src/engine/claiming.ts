@@ -50,7 +50,7 @@ export async function lookAt<Tx>(context: Context<Tx>, job: Job): Promise<Refusa
   if (found.status !== 'finished') return undefined
 
   // The claim of a finished record is refused with its answer and for how long that is kept.
-  const result = await ask(context, job)
+  const result = await ask(context, job, await claimRequest(job))
   if (!('claim' in result)) return result
   await context.call(job, () => withdraw(context, result.claim))
   return undefined
@@ -58,14 +58,16 @@ export async function lookAt<Tx>(context: Context<Tx>, job: Job): Promise<Refusa
 
 async function askTwice<Tx>(context: Context<Tx>, job: Job): Promise<ClaimResult> {
   const { clock } = context
+  // What fails before anything was sent leaves nothing behind.
+  const request = await claimRequest(job)
   const askedAt = clock.now()
   try {
-    return await ask(context, job)
+    return await ask(context, job, request)
   } catch (error) {
     // Also bounded as a whole: a store that hangs is not asked twice.
     if (clock.now() - askedAt < job.options.storeTimeoutMs / 2) {
       try {
-        return await ask(context, job)
+        return await ask(context, job, await claimRequest(job))
       } catch {
         // The first failure says more than the second.
       }
@@ -76,9 +78,12 @@ async function askTwice<Tx>(context: Context<Tx>, job: Job): Promise<ClaimResult
 }
 
 /** One claim; what is granted after its time was up is withdrawn. */
-async function ask<Tx>(context: Context<Tx>, job: Job): Promise<ClaimResult> {
+async function ask<Tx>(
+  context: Context<Tx>,
+  job: Job,
+  request: ClaimRequest,
+): Promise<ClaimResult> {
   const { store } = context
-  const request = await claimRequest(job)
   let isAwaited = true
   const claim = async () => {
     await store.ready()

@@ -71,6 +71,26 @@ describe('a claim whose reply was lost', () => {
     expect(keys).toEqual([keys[0], keys[0]])
   })
 
+  it('is not looked for where none was sent, because its input can not be stored', async () => {
+    const asked: PropertyKey[] = []
+    const store: Store<PoolClient> = new Proxy(world.store, {
+      get(target, name) {
+        const member: unknown = Reflect.get(target, name, target)
+        if (typeof member !== 'function') return member
+        if (name === 'claim' || name === 'find') asked.push(name)
+        return member.bind(target)
+      },
+    })
+    const fail = () => {
+      throw new Error('no key to seal with')
+    }
+    const encryption = { encrypt: fail, decrypt: fail }
+    const reprise = createReprise({ store, replayCache: false, encryption })
+    await expect(paying(reprise, []).run(request('k'))).rejects.toThrow('no key to seal with')
+    await reprise.close()
+    expect(asked).toEqual([])
+  })
+
   it('calls under new keys where its record was finished by another and has expired', async () => {
     const keys: string[] = []
     const sleep = async () => {
