@@ -66,7 +66,7 @@ const KEYS = `
          array(select distinct a.call_key from reprise.attempts a
                 where a.record_id = r.id and a.call_key is not null) as "callKeys",
          coalesce((select jsonb_agg(jsonb_build_object(
-                            'point', a.point, 'actor', a.actor, 'fence', a.fence,
+                            'point', a.point, 'actor', split_part(a.actor, ' ', 1), 'fence', a.fence,
                             'ending', a.ending, 'reached', a.reached, 'error', a.error)
                             order by a.number)
                      from reprise.attempts a where a.record_id = r.id), '[]') as attempts,
