@@ -44,8 +44,8 @@ export function isEarly(exchange: Exchange): boolean {
 }
 
 /** How long the client asks to wait (`Prefer: wait=n`), within the bound, in milliseconds. */
-export function waitOf(exchange: Exchange, waitMsMax: number): { waitMs?: number } {
+export function waitOf(exchange: Exchange, waitMsMax: number): number | undefined {
   const prefer = exchange.lines('prefer').join(',')
   const seconds = /(?:^|[,;])\s*wait\s*=\s*"?(\d{1,9})"?\s*(?:$|[,;])/i.exec(prefer)?.[1]
-  return seconds === undefined ? {} : { waitMs: Math.min(Number(seconds) * 1000, waitMsMax) }
+  return seconds === undefined ? undefined : Math.min(Number(seconds) * 1000, waitMsMax)
 }

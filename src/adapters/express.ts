@@ -54,7 +54,11 @@ export function idempotent<Req extends ExpressRequest = Request, Tx = never>(
     try {
       markProtected(request)
       const start = await protectNode({
-        ...{ guard, request, response, exchange, onError: next },
+        guard,
+        request,
+        response,
+        exchange,
+        onError: next,
         send: (answer) => sendNode(response, answer),
         begin: (run) => giveRun(request, run),
       })

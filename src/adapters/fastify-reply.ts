@@ -48,7 +48,10 @@ export async function protectReply<Req extends FastifyRequestParts, Tx>(
   let before: ReturnType<FastifyReplyParts['getHeaders']> | undefined
   let sending: Promise<void> | undefined
   const start = await protectNode<Req, Tx>({
-    ...{ guard, request, response, exchange: exchangeOf(request) },
+    guard,
+    request,
+    response,
+    exchange: exchangeOf(request),
     send(answer) {
       if (before === undefined) sending = sendThrough(reply, answer)
       else sendInstead(reply, { answer, before })

@@ -21,7 +21,11 @@ export function fetchExchange(request: Request, options: FetchExchangeOptions = 
   const { route = null, ip = null, open = () => copyOfBody(request) } = options
   const contentType = request.headers.get('content-type')
   return {
-    ...{ method: request.method, path: pathname, route, query: search.slice(1), ip },
+    method: request.method,
+    path: pathname,
+    route,
+    query: search.slice(1),
+    ip,
     lines(name) {
       // Repeated lines come joined by commas, which no key may contain unquoted.
       const value = request.headers.get(name)

@@ -78,7 +78,11 @@ export function protectHandler<Req extends Request, Rest extends readonly unknow
     if (!guard.takes(exchange)) return handler(request, ...rest)
     markProtected(request)
     const result = await protectFetch({
-      ...{ guard, subject: request, request, isRepeatable, exchange },
+      guard,
+      subject: request,
+      request,
+      isRepeatable,
+      exchange,
       handle: async (current, run) => {
         if (run !== undefined) giveRun(current, run)
         // It is the very request, or a copy for a handler that takes any.

@@ -42,8 +42,11 @@ export function idempotent<C extends Context = Context, Tx = never>(
     if (!guard.takes(exchange)) return next()
     markProtected(c)
     const result = await protectFetch({
+      guard,
       // The app that the middleware is mounted in decides which variables there are.
-      ...{ guard, subject: c as C, request, exchange },
+      subject: c as C,
+      request,
+      exchange,
       handle: async (_, run) => {
         if (run !== undefined) giveRun(c, run)
         // Hono makes a response of what is thrown behind this, by `onError`.

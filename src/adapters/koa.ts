@@ -67,7 +67,10 @@ export function idempotent<Ctx extends KoaContext = Context, Tx = never>(
     markProtected(ctx)
     let hasBegun = false
     const start = await protectNode({
-      ...{ guard, request: ctx, response: res, exchange },
+      guard,
+      request: ctx,
+      response: res,
+      exchange,
       send: (answer) => (hasBegun ? sendNode(res, answer) : respond(ctx, answer)),
       begin: (run) => {
         hasBegun = true

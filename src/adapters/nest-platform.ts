@@ -38,7 +38,11 @@ export async function protectPlatform<Tx>(
   if (!guard.takes(exchange)) return 'proceed'
   markProtected(request)
   return protectNode<ExpressRequest, Tx>({
-    ...{ guard, request, response, exchange, onError: http.getNext() },
+    guard,
+    request,
+    response,
+    exchange,
+    onError: http.getNext(),
     send: (answer) => sendNode(response, answer),
     begin: (run) => giveRun(request, run),
   })

@@ -87,9 +87,16 @@ export class Cover {
   }
 }
 
-/** Assigns a method, or defines it where somebody has forbidden to assign it. */
+/** Assigns a method, which is many times as fast as to define it, where nobody has forbidden it. */
 function put(target: object, name: string, value: Call): void {
-  if (Reflect.set(target, name, value) && Reflect.get(target, name) === value) return
+  // Whatever it is, its members can be asked for.
+  const members = target as Record<string, unknown>
+  try {
+    members[name] = value
+  } catch {
+    // It can only be defined.
+  }
+  if (members[name] === value) return
   Object.defineProperty(target, name, { value, configurable: true, writable: true })
 }
 

@@ -40,7 +40,9 @@ export function createStage(response: ServerResponse): Stage {
     return { status: stage.statusCode, headers: headersIn(sink.head ?? '') }
   }
   return {
-    ...{ response: stage, head, hasEvents: () => head().headers.some(isOfEvents) },
+    response: stage,
+    head,
+    hasEvents: () => head().headers.some(isOfEvents),
     show(cover) {
       for (const name of HEAD_METHODS) cover.method(name, (args) => invoke(stage, name, args))
       for (const name of SEEN) cover.property(name, () => Reflect.get(stage, name))

@@ -108,7 +108,11 @@ function protect<Req extends IncomingMessage, Tx>(
 ): Promise<'proceed' | 'answered'> {
   markProtected(request)
   return protectNode({
-    ...{ guard, request, response, exchange, onError: fail },
+    guard,
+    request,
+    response,
+    exchange,
+    onError: fail,
     send: (answer) => sendNode(response, answer),
     begin: (run) => giveRun(request, run),
   })

@@ -209,12 +209,14 @@ export class Guard<Req, Tx> {
     const compared = { method, path, query, contentType, body, version }
     const parts = { caller, key, method, path, route: options.operation ?? route ?? path }
     return {
-      ...{ caller, key, fingerprints: fingerprintRequest(compared, comparison) },
+      caller,
+      key,
+      fingerprints: fingerprintRequest(compared, comparison),
       operation: this.#operation(exchange),
       // Names go in with the values: the route of one dialect never meets the path of another.
       identity: dialect.identity.flatMap((part) => [part, parts[part]]),
       origin: this.#origin(request, exchange),
-      ...waitOf(exchange, preferWaitMsMax),
+      waitMs: waitOf(exchange, preferWaitMsMax),
     }
   }
 
@@ -236,9 +238,9 @@ export class Guard<Req, Tx> {
     switch (result.outcome) {
       case 'executed':
       case 'resumed': {
-        const { response } = result
+        const { response, fate, expiresInMs } = result
         const bodyBytesOmitted = omittedBytes(response, this.#reprise.options.bodyBytesMax)
-        const answer = { ...result, status: response.status, bodyBytesOmitted }
+        const answer = { status: response.status, fate, expiresInMs, bodyBytesOmitted }
         const marks = freshMarks(dialect, keyed, answer)
         if (hasBegun) return { kind: 'executed', marks }
         // A `recover()` function answered: no handler has run whose answer could be sent.

@@ -48,8 +48,21 @@ export function claimed(
 
   const { id, caller, operation, key, fingerprint, owner, recoveryPoint, input, origin } = fresh
   return {
-    ...{ id, caller, operation, key, fingerprint, owner, recoveryPoint, input, origin, leaseUntil },
-    ...{ fence: grant.fence, state: null, response: null, resource: null, finishedAt: null },
+    id,
+    caller,
+    operation,
+    key,
+    fingerprint,
+    owner,
+    recoveryPoint,
+    input,
+    origin,
+    leaseUntil,
+    fence: grant.fence,
+    state: null,
+    response: null,
+    resource: null,
+    finishedAt: null,
     createdAt: now,
     expiresAt: keptUntil,
   }
@@ -83,9 +96,23 @@ export function finished(
   now: number,
 ): KeyRecord {
   const { response, resource, retentionMs } = end
+  const { id, caller, operation, key, fingerprint, owner, fence, recoveryPoint } = record
   return {
-    ...record,
-    ...{ response, resource, leaseUntil: null, input: null, state: null },
+    id,
+    caller,
+    operation,
+    key,
+    fingerprint,
+    owner,
+    fence,
+    recoveryPoint,
+    origin: record.origin,
+    createdAt: record.createdAt,
+    response,
+    resource,
+    leaseUntil: null,
+    input: null,
+    state: null,
     finishedAt: now,
     expiresAt: now + retentionMs,
   }

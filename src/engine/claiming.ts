@@ -104,8 +104,16 @@ async function claimRequest(job: Job): Promise<ClaimRequest> {
   const { leaseMs, afterCrash, marksEffect } = job.options
   const input = (await job.input?.()) ?? null
   return {
-    ...identity,
-    ...{ fingerprint, fingerprintsAccepted: fingerprints, owner, leaseMs, retentionMs, origin },
+    id: identity.id,
+    caller: identity.caller,
+    operation: identity.operation,
+    key: identity.key,
+    fingerprint,
+    fingerprintsAccepted: fingerprints,
+    owner,
+    leaseMs,
+    retentionMs,
+    origin,
     input,
     recoveryPoint: marksEffect || input !== null ? STARTED : null,
     // What phases can not tell is for a person to settle.

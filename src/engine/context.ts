@@ -69,6 +69,7 @@ export class Context<Tx> {
 
   /** Tells the listener how a request ended, and what its time went on. */
   ended(type: OutcomeType, job: Job, error?: unknown): void {
+    if (this.#listener === undefined) return
     const { waitedMs = 0, ...trace } = job.trace
     const elapsedMs = this.clock.now() - job.startedAt
     const overheadMs = Math.max(0, elapsedMs - waitedMs - (trace.handlerMs ?? 0))
@@ -133,7 +134,7 @@ export class Context<Tx> {
     rest: Pick<Finish, 'resource'>,
   ): Promise<Finish> {
     const sealed = await sealResponse(options, identity.id, response)
-    return { response: sealed, retentionMs, ...rest }
+    return { response: sealed, retentionMs, resource: rest.resource }
   }
 
   /** The result of a run whose answer is stored; `askedAt` is when the store was asked to. */

@@ -34,7 +34,7 @@ export interface RunRequest {
    *
    * @default the option `waitMs`
    */
-  readonly waitMs?: number
+  readonly waitMs?: number | undefined
 }
 
 /** What is noted of a request on its way, for who watches. */

@@ -52,7 +52,10 @@ export class LeaseRuns<Tx> {
     if (granted.abandoned) context.emit('abandoned', job)
     if (outcome === 'recover') context.emit('recovering', job)
     const lease = new Lease({
-      ...{ store: context.store, clock: context.clock, claim, leaseMs: job.options.leaseMs },
+      store: context.store,
+      clock: context.clock,
+      claim,
+      leaseMs: job.options.leaseMs,
       onError: (error) => context.emit('store_error', job, error),
     })
     lease.signal.addEventListener('abort', () => context.emit('lease_lost', job))

@@ -99,7 +99,8 @@ export class ReplayCache {
     if (bytes > this.#bytesMax) return
 
     const staleAt = Math.min(this.#clock.now() + this.#ageMsMax, replay.expiresAt)
-    this.#entries.set(request, { ...replay, bytes, staleAt })
+    const { response, requestId, expiresAt } = replay
+    this.#entries.set(request, { response, requestId, expiresAt, bytes, staleAt })
     this.#bytes += bytes
     for (const [oldest, entry] of this.#entries) {
       if (this.#bytes <= this.#bytesMax) break

@@ -61,7 +61,9 @@ export function keptOf(
   const { status, body } = response
   const bodyBytesOmitted = omittedBytes(response, bodyBytesMax)
   return {
-    ...{ status, bodyBytesOmitted, headers: keptHeaders(response.headers, headers) },
+    status,
+    bodyBytesOmitted,
+    headers: keptHeaders(response.headers, headers),
     body: bodyBytesOmitted === null ? body : new Uint8Array(),
   }
 }

@@ -231,9 +231,18 @@ function transactionRequest<Tx>(job: Job, options: TransactionOptions<Tx>): Tran
   const { identity, fingerprint, fingerprints, owner, origin } = job
   const { leaseMs, afterCrash } = job.options
   return {
-    ...identity,
-    ...{ fingerprint, fingerprintsAccepted: fingerprints, owner, origin, leaseMs },
+    id: identity.id,
+    caller: identity.caller,
+    operation: identity.operation,
+    key: identity.key,
+    fingerprint,
+    fingerprintsAccepted: fingerprints,
+    owner,
+    origin,
+    leaseMs,
     takesUnknown: afterCrash === 'rerun',
-    ...options,
+    isolation: options.isolation,
+    join: options.join,
+    connection: options.connection,
   }
 }

@@ -21,11 +21,11 @@ export interface TransactionRequest<Tx> extends RecordIdentity {
    */
   readonly leaseMs: number
   readonly origin: Origin
-  readonly isolation?: Isolation
+  readonly isolation?: Isolation | undefined
   /** A transaction of the user's to join: nothing is begun or committed, the user does both. */
-  readonly join?: Tx
+  readonly join?: Tx | undefined
   /** A connection of the user's to begin and commit on, instead of one from the store's client. */
-  readonly connection?: Tx
+  readonly connection?: Tx | undefined
 }
 
 /** How far a transaction is kept apart from others. */

@@ -145,11 +145,23 @@ export function toListedRecord(row: readonly unknown[]): ListedRecord {
   return {
     status: standing,
     record: {
-      ...{ id: unpack(id), caller, operation, key, fingerprint: unpack(fingerprint), fence },
-      ...{ owner: owner && unpack(owner), leaseUntil },
-      ...{ recoveryPoint, state, input, response: toResponse(status, sealed) },
-      ...{ resource: toResource(resourceType, resourceId), origin: { requestId, ip, userAgent } },
-      ...{ createdAt, finishedAt, expiresAt },
+      id: unpack(id),
+      caller,
+      operation,
+      key,
+      fingerprint: unpack(fingerprint),
+      fence,
+      owner: owner && unpack(owner),
+      leaseUntil,
+      recoveryPoint,
+      state,
+      input,
+      response: toResponse(status, sealed),
+      resource: toResource(resourceType, resourceId),
+      origin: { requestId, ip, userAgent },
+      createdAt,
+      finishedAt,
+      expiresAt,
     },
   }
 }

@@ -118,8 +118,9 @@ export class PostgresTransactions<Tx> implements Transactions<Tx> {
     return session
   }
 
-  #claim({ id, fingerprint, ...request }: TransactionRequest<Tx>, isFresh: boolean): Call {
+  #claim(request: TransactionRequest<Tx>, isFresh: boolean): Call {
     const { schema, queries, client } = this.#parts
+    const { id, fingerprint } = request
     // The settings of a joined transaction are the user's, and a single session must not end.
     const isOurs = request.join === undefined && !client.single
     const values = [

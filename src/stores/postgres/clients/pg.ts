@@ -102,8 +102,10 @@ const types: PgQuery['types'] = {
 }
 
 function queryOf({ statement: { name, text }, values }: Call, prepare: boolean): PgQuery {
-  const query: PgQuery = { text, values: [...values], rowMode: 'array', types }
-  return prepare ? { ...query, name } : query
+  const own = [...values]
+  return prepare
+    ? { name, text, values: own, rowMode: 'array', types }
+    : { text, values: own, rowMode: 'array', types }
 }
 
 function wireOf<Tx extends PgPoolClient>(

@@ -60,8 +60,11 @@ export function beginOn<Tx>(
   { first, isolation }: Opening<Tx>,
 ): Promise<Session<Tx>> {
   return openOn(wire, first, {
-    ...{ open: `begin ${isolationClause(isolation)}`, close: 'commit', confirmation: 'COMMIT' },
-    ...{ undo: 'rollback', failsClean: true },
+    open: `begin ${isolationClause(isolation)}`,
+    close: 'commit',
+    confirmation: 'COMMIT',
+    undo: 'rollback',
+    failsClean: true,
   })
 }
 
