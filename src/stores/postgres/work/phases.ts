@@ -10,6 +10,7 @@ import type { Advance, Claim, Finish } from '../../../engine/store.ts'
 import type { Isolation, TransactionFault } from '../../../engine/transactions.ts'
 import type {
   Attempt,
+  BegunCall,
   NewJob,
   OpenPhase,
   Patience,
@@ -58,14 +59,16 @@ export class PostgresPhases<Tx> implements PhaseStore<Tx> {
   async beginCall(
     claim: Claim,
     tried: Attempt,
-    { settlesEarlier }: { readonly settlesEarlier: boolean },
+    { deniesEarlier }: { readonly deniesEarlier: boolean },
   ): Promise<boolean> {
-    const values = [...attemptValues(claim, tried), settlesEarlier]
+    const values = [...attemptValues(claim, tried), deniesEarlier]
     return isTrue(await this.#send('begin_call', values))
   }
 
-  async hasOpenCall(id: string, point: string): Promise<boolean> {
-    return isTrue(await this.#send('has_open_call', [pack(id), point]))
+  async begunCall(id: string, point: string): Promise<BegunCall | undefined> {
+    const [[isOpen] = []] = await this.#send('begun_call', [pack(id), point])
+    if (typeof isOpen !== 'boolean') return undefined
+    return isOpen ? 'open' : 'denied'
   }
 
   async stop(claim: Claim, tried: Attempt, { ending, error }: Stop): Promise<boolean> {
