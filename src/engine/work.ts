@@ -49,8 +49,11 @@ export interface OpenPhase<Tx> {
   advance(step: Advance, attempt: Attempt): Promise<void>
   /** Stores the answer and commits. Throws, with nothing done, if the claim was lost. */
   finish(finish: Finish, attempt: Attempt): Promise<void>
-  /** Whether the app's code has committed it itself, so that nobody can undo it. Never throws. */
-  isCommitted(): Promise<boolean>
+  /**
+   * Whether it is committed, so that nobody can undo it; `undefined` while it is open, and where that
+   * can not be asked. Never throws.
+   */
+  isCommitted(): Promise<boolean | undefined>
   /** Undoes everything. Never throws. */
   rollback(): Promise<void>
 }

@@ -124,16 +124,21 @@ export class PostgresPhases<Tx> implements PhaseStore<Tx> {
           ...[response.status, response.sealed, resource?.type ?? null, resource?.id ?? null],
           retentionMs,
         ]),
-      async isCommitted() {
-        if (isOver) return false
-        const call = { statement: queries.is_committed, values: [begun.number] }
-        // Refused by a transaction that failed, or no connection: then it is not committed.
-        return session.query(call).then(isTrue, () => false)
-      },
+      isCommitted: () => this.#isCommitted(begun),
       async rollback() {
         isOver = true
         await session.rollback()
       },
+    }
+  }
+
+  /** Asked on any connection: that of the phase may be in another transaction by now, or gone. */
+  async #isCommitted({ number }: Begun): Promise<boolean | undefined> {
+    try {
+      const [[isCommitted] = []] = await this.#send('is_committed', [number])
+      return typeof isCommitted === 'boolean' ? isCommitted : undefined
+    } catch {
+      return undefined
     }
   }
 

@@ -52,8 +52,9 @@ const TEXTS: Texts<Verb> = {
     select ${schema}.begin_phase($1, $2, $3, $4) as held, ${TRANSACTION} as transaction,
            pg_current_xact_id()::text as number`,
 
+  /** Null while it is open. */
   is_committed: () => `
-    select pg_xact_status($1::text::xid8) = 'committed'`,
+    select nullif(pg_xact_status($1::text::xid8), 'in progress') = 'committed'`,
 
   advance_phase: (schema) => `
     select ${schema}.advance_phase($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)::text`,
