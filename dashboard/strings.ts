@@ -205,7 +205,7 @@ export const t = {
     who: { request: 'Client’s request', completer: 'Completer' },
     endings: {
       ...{ advanced: 'Committed', responded: 'Answered', threw: 'Threw', settled: 'Settled' },
-      retry_later: 'Put off',
+      ...{ retry_later: 'Put off', denied: 'Not known to the provider' },
     },
     ...{ open: 'Lost or under way', point: 'From', reached: 'To', began: 'Began', took: 'Took' },
     ...{

@@ -24,7 +24,8 @@ function endingOf({ ending }: HistoryEntry): readonly [IconName, string] {
     case 'threw':
       return ['cross', t.detail.endings.threw]
     case 'retry_later':
-      return ['quarter', t.detail.endings.retry_later]
+    case 'denied':
+      return ['quarter', t.detail.endings[ending]]
     default:
       return ['check', t.detail.endings[ending]]
   }

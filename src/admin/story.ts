@@ -67,5 +67,6 @@ const ENDINGS: Readonly<Record<NonNullable<HistoryEntry['ending']>, string>> = {
   responded: 'and answered',
   threw: 'which failed',
   retry_later: 'and asked for more time',
+  denied: 'of which the provider knew nothing',
   settled: 'which a person settled',
 }

@@ -101,8 +101,11 @@ export interface HistoryEntry {
   readonly actor: Actor
   /** Host and process; absent in what was written before they were kept. */
   readonly node?: string
-  /** `null` while a foreign call is under way, or was when the process died. */
-  readonly ending: 'advanced' | 'responded' | 'threw' | 'retry_later' | 'settled' | null
+  /**
+   * `null` while a foreign call is under way, or was when the process died; `denied` when the provider
+   * did not know of it, which it may yet.
+   */
+  readonly ending: 'advanced' | 'responded' | 'threw' | 'retry_later' | 'denied' | 'settled' | null
   readonly reached: string | null
   readonly callKey: string | null
   readonly error: string | null

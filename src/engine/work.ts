@@ -49,18 +49,27 @@ export interface OpenPhase<Tx> {
   advance(step: Advance, attempt: Attempt): Promise<void>
   /** Stores the answer and commits. Throws, with nothing done, if the claim was lost. */
   finish(finish: Finish, attempt: Attempt): Promise<void>
-  /** Whether the app's code has committed it itself, so that nobody can undo it. Never throws. */
-  isCommitted(): Promise<boolean>
+  /**
+   * Whether it is committed, so that nobody can undo it; `undefined` while it is open, and where that
+   * can not be asked. Never throws.
+   */
+  isCommitted(): Promise<boolean | undefined>
   /** Undoes everything. Never throws. */
   rollback(): Promise<void>
 }
 
 /** Why a phase did not get further. */
 export interface Stop {
-  readonly ending: 'threw' | 'retry_later'
+  readonly ending: 'threw' | 'retry_later' | 'denied'
   /** What went wrong, in words; `null` when nothing was said. */
   readonly error: string | null
 }
+
+/**
+ * A foreign call that may have taken effect, or may yet: `open`, nothing was heard of it; `denied`, the
+ * provider did not know of it when it was asked.
+ */
+export type BegunCall = 'open' | 'denied'
 
 /** An unfinished record, taken by a worker. */
 export interface TakenRecord extends RecordIdentity {
@@ -103,16 +112,16 @@ export interface PhaseStore<Tx> {
     opening: { readonly isolation: Isolation; readonly leaseMs: number },
   ): Promise<OpenPhase<Tx> | undefined>
   /**
-   * Notes that a foreign call is about to be made, and where `settlesEarlier`, that those of earlier
-   * runs took no effect. `false`, without a call noted, if the claim was lost.
+   * Notes that a foreign call is about to be made, and where `deniesEarlier`, that the provider knows
+   * nothing of those of earlier runs. `false`, without a call noted, if the claim was lost.
    */
   beginCall(
     claim: Claim,
     attempt: Attempt,
-    earlier: { readonly settlesEarlier: boolean },
+    earlier: { readonly deniesEarlier: boolean },
   ): Promise<boolean>
-  /** Whether a call from this point was begun and never heard of again. */
-  hasOpenCall(id: string, point: string): Promise<boolean>
+  /** What is known of the calls that were begun from this point; `undefined` if nothing is open. */
+  begunCall(id: string, point: string): Promise<BegunCall | undefined>
   /** Gives the lease up and notes why. `false`, writing nothing, if the claim was lost. */
   stop(claim: Claim, attempt: Attempt, stop: Stop): Promise<boolean>
   /** Takes one unfinished record of the operation whose time has come. */

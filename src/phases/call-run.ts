@@ -7,13 +7,15 @@
 
 import type { Cancel } from '../engine/clock.ts'
 import { Lease } from '../engine/lease.ts'
+import type { Stop } from '../engine/work.ts'
 import { derivedKey } from './envelope.ts'
 import {
   CALL_TIMEOUT_MS,
   type CallContext,
   type CallWork,
-  type Certainty,
   certaintyOf,
+  didNotHappen,
+  unknown,
 } from './foreign-call.ts'
 import { messageOf } from './message.ts'
 import type { Passage } from './passage.ts'
@@ -26,14 +28,14 @@ export interface Bury {
   readonly error: string | null
 }
 
-/** The call is to be made now; whether the earlier ones are known to have done nothing. */
+/** The call is to be made now; whether the provider knows nothing of the earlier ones. */
 interface ToCall {
   readonly kind: 'call'
-  readonly settlesEarlier: boolean
+  readonly deniesEarlier: boolean
 }
 
-/** It is tried again later; the key where what was begun is known to have done nothing. */
-export type Postponed = RetryLater & { readonly callKey: string | null }
+/** It is tried again later; the key where what was begun has ended, and as what. */
+export type Postponed = RetryLater & Pick<Stop, 'ending'> & { readonly callKey: string | null }
 
 /** How a call ended. */
 type Answered = { readonly result: unknown } | { readonly error: unknown }
@@ -70,14 +72,14 @@ export class CallRun<Tx> {
   async #settleEarlier(call: Calling): Promise<Step | Bury | ToCall> {
     const { context, job, work: store, claim } = this.#passage
     const { place, work } = call
-    const toCall: ToCall = { kind: 'call', settlesEarlier: false }
+    const toCall: ToCall = { kind: 'call', deniesEarlier: false }
     if (!isNoted(work) || !place.isResumed) return toCall
-    const wasBegun = await context.call(job, () => store.phases.hasOpenCall(claim.id, place.point))
-    if (!wasBegun) return toCall
+    const begun = await context.call(job, () => store.phases.begunCall(claim.id, place.point))
+    if (begun === undefined) return toCall
     const found = await this.#ask(call)
     if (found.certainty === 'happened') return this.#done(call, found.result)
-    if (found.certainty === 'did_not_happen') return { ...toCall, settlesEarlier: true }
-    if (work.repeat !== 'never') return toCall
+    if (found.certainty === 'did_not_happen') return { ...toCall, deniesEarlier: true }
+    if (work.repeat !== 'never' || begun === 'denied') return toCall
     return { kind: 'bury', error: 'An earlier run made the call and did not hear of it' }
   }
 
@@ -91,7 +93,9 @@ export class CallRun<Tx> {
 
   async #failed(call: Calling, { error }: { error: unknown }): Promise<Step | Postponed | Bury> {
     const { place, work, key } = call
-    const found = await this.#certainty(call, error)
+    const { classify = certaintyOf } = work
+    const isRefused = classify(error) === 'did_not_happen'
+    const found = isRefused ? didNotHappen : await this.#ask(call)
     if (found.certainty === 'happened') return this.#done(call, found.result)
 
     const { isolation } = work
@@ -108,23 +112,17 @@ export class CallRun<Tx> {
     // A call that was noted and may have happened stays noted: whoever is next asks about it first.
     const isOpen = isNoted(work) && found.certainty === 'unknown'
     const reason = step.reason ?? messageOf(error)
-    return { ...step, reason, callKey: isOpen ? null : key }
+    const isDenied = !isRefused && found.certainty === 'did_not_happen'
+    const ending = isDenied ? 'denied' : 'retry_later'
+    return { ...step, reason, ending, callKey: isOpen ? null : key }
   }
 
-  /** Whether a call that failed took effect: by its error, and where that leaves it open, by asking. */
-  async #certainty(call: Calling, error: unknown) {
-    const { classify = certaintyOf } = call.work
-    const certainty: Certainty = classify(error)
-    if (certainty === 'did_not_happen') return { certainty }
-    return this.#ask(call)
-  }
-
+  /** What the provider says now: a call that it does not know of may yet reach it. */
   async #ask(call: Calling) {
     const { reconcile } = call.work
-    const unclear = { certainty: 'unknown' } as const
-    if (reconcile === undefined) return unclear
+    if (reconcile === undefined) return unknown
     const answered = await this.#held(call, (given) => reconcile(given, call.place.state))
-    if ('error' in answered) return unclear
+    if ('error' in answered) return unknown
     // What `reconcile` resolves to; the types of the operation hold it to that.
     return answered.result as Awaited<ReturnType<typeof reconcile>>
   }

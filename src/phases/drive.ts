@@ -21,7 +21,7 @@ import { BURIED_MS, type BurialCause } from '../engine/letters.ts'
 import type { RunResult } from '../engine/result.ts'
 import { TransactionEnded } from '../engine/stage.ts'
 import type { Granted } from '../engine/store.ts'
-import { CallRun } from './call-run.ts'
+import { CallRun, type Postponed } from './call-run.ts'
 import type { CallWork } from './foreign-call.ts'
 import { messageOf } from './message.ts'
 import type { PhaseWork } from './node.ts'
@@ -119,11 +119,11 @@ export class Drive<Tx> {
 
   async #postponed(
     { point }: Place,
-    { afterMs, reason, callKey = null }: RetryLater & { readonly callKey?: string | null },
+    { afterMs, reason, callKey = null, ending = 'retry_later' }: RetryLater & Partial<Postponed>,
   ): Promise<RunResult> {
     const { blueprint } = this.#passage
     const retryAfterMs = afterMs ?? blueprint.retryAfterMs
-    const stop = { ending: 'retry_later', error: reason, callKey } as const
+    const stop = { ending, error: reason, callKey }
     return (await this.#passage.stop(point, stop)) ?? { outcome: 'postponed', retryAfterMs }
   }
 

@@ -6,11 +6,11 @@
  */
 
 import { COMMIT_UNKNOWN, LEASE_LOST } from '../core/error-table.ts'
-import { RepriseError } from '../core/errors.ts'
+import { isRepriseError, RepriseError } from '../core/errors.ts'
 import { pause, within } from '../engine/bounded.ts'
 import type { Clock } from '../engine/clock.ts'
 import { stageOn, TransactionEnded } from '../engine/stage.ts'
-import type { Isolation, TransactionFault } from '../engine/transactions.ts'
+import type { Isolation } from '../engine/transactions.ts'
 import type { OpenPhase } from '../engine/work.ts'
 import { jsonOf } from './envelope.ts'
 import type { PhaseContext } from './node.ts'
@@ -80,28 +80,19 @@ export class PhaseRun<Tx> {
     if (callKey === null) this.#passage.begin()
     for (let attempt = 1; ; attempt++) {
       const open = await this.#begin(isolation ?? blueprint.isolation)
-      let isCommitting = false
       try {
         const given = this.#context(place, open)
         const { point } = place
         const answer = () => inTime(context.clock, work(given), { point, ms })
         const step = plain(await context.timed(job, 'handlerMs', answer))
-        isCommitting = true
         await this.#commit(open, { step, place, callKey })
         return step
       } catch (error) {
-        if (error instanceof Late) {
-          // It may still use its transaction, which the database ends if it does not.
-          void error.work.catch(() => {}).then(() => open.rollback())
-          throw error
-        }
-        const fault = this.#passage.work.phases.classify(error)
-        const isUndone = await this.#undo(open, fault)
-        if (!isUndone || error instanceof TransactionEnded) {
+        if (await this.#isCommitted(open, error)) {
           throw new TransactionEnded(`phase ${place.point}`)
         }
+        const fault = this.#passage.work.phases.classify(error)
         if (fault === 'lost') throw new LeaseLost()
-        if (fault === 'disconnected' && isCommitting) throw commitUnknown(error)
         if (fault !== 'retry' || attempt >= blueprint.attemptsMax) throw error
         context.emit('transaction_retry', job, error)
         await pause(context.clock, RETRY_MS * 2 ** Math.min(attempt, 8) * context.random.fraction())
@@ -140,9 +131,12 @@ export class PhaseRun<Tx> {
     const { context, job, blueprint, envelope } = this.#passage
     const { leaseMs } = job.options
     switch (step?.kind) {
-      case 'retry_later':
-        if (await this.#undo(open)) return
-        throw new TransactionEnded()
+      case 'retry_later': {
+        const isCommitted = await this.#undo(open)
+        if (isCommitted === undefined) throw commitUnknown(undefined)
+        if (isCommitted) throw new TransactionEnded()
+        return
+      }
       case 'advance': {
         const { point, state } = step
         if (!blueprint.nodes.has(point)) throw new TypeError(`There is no phase ${point}.`)
@@ -164,24 +158,45 @@ export class PhaseRun<Tx> {
 
   /** One that never answers is as good as a broken connection: nobody knows whether it committed. */
   async #bounded(commit: Promise<void>): Promise<void> {
-    const { context, job } = this.#passage
+    const { context, job, work: store } = this.#passage
     const ms = job.options.storeTimeoutMs
-    const work = commit.then(() => true)
+    const work = commit.then(
+      () => true,
+      (error: unknown) => {
+        throw store.phases.classify(error) === 'disconnected' ? commitUnknown(error) : error
+      },
+    )
     if (await within(context.clock, { ms, work, fallback: false })) return
     throw commitUnknown(new Error(`The commit took more than ${ms} ms.`))
   }
 
-  /** `false` when the app's code has committed: what it did stays. */
-  async #undo(open: OpenPhase<Tx>, fault: TransactionFault = 'other'): Promise<boolean> {
-    const { context, job } = this.#passage
-    const ms = job.options.storeTimeoutMs
-    const settled = async () => {
-      // After a conflict or on a broken connection nothing can be asked.
-      const isCommitted = fault === 'other' && (await open.isCommitted())
-      await open.rollback()
-      return !isCommitted
+  /**
+   * Undoes a phase that failed; whether its own code had committed it before. Throws where nobody can
+   * say, since to run it again might do everything twice.
+   */
+  async #isCommitted(open: OpenPhase<Tx>, error: unknown): Promise<boolean> {
+    if (error instanceof Late) {
+      // It may still use its transaction, which the database ends if it does not.
+      void error.work.catch(() => {}).then(() => open.rollback())
+      if ((await this.#inTime(open.isCommitted())) === true) return true
+      throw error
     }
-    return within(context.clock, { ms, work: settled(), fallback: true })
+    const isCommitted = await this.#undo(open)
+    if (error instanceof TransactionEnded) return true
+    // The commit was ours: what became of it stands in the record.
+    if (isCommitUnknown(error)) throw error
+    if (isCommitted === undefined) throw commitUnknown(error)
+    return isCommitted
+  }
+
+  /** Undoes what can be; whether the transaction is committed all the same, as far as that is known. */
+  #undo(open: OpenPhase<Tx>): Promise<boolean | undefined> {
+    return this.#inTime(open.rollback().then(() => open.isCommitted()))
+  }
+
+  #inTime(work: Promise<boolean | undefined>): Promise<boolean | undefined> {
+    const { context, job } = this.#passage
+    return within(context.clock, { ms: job.options.storeTimeoutMs, work, fallback: undefined })
   }
 
   #context({ input }: Place, open: OpenPhase<Tx>): PhaseContext<unknown, unknown> {
@@ -196,6 +211,10 @@ export class PhaseRun<Tx> {
 
 function commitUnknown(cause: unknown): RepriseError {
   return new RepriseError(COMMIT_UNKNOWN, undefined, { cause })
+}
+
+function isCommitUnknown(error: unknown): boolean {
+  return isRepriseError(error) && error.code === COMMIT_UNKNOWN.code
 }
 
 async function inTime(

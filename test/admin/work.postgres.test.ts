@@ -115,6 +115,22 @@ describe('a dead letter', () => {
     expect((await admin.letters({ limit: 5, isSettled: true })).items).toHaveLength(1)
   })
 
+  it('counts once, also where its request has another', async () => {
+    const { letter } = await buried()
+    const columns = `created_at, buried_at, fence, tries, record_id, caller, operation, key,
+                     fingerprint, cause, history`
+    await world.pool?.query(
+      `insert into reprise.dead_letters (${columns})
+       select ${columns} from reprise.dead_letters where number = $1`,
+      [letter],
+    )
+    for (const filter of [{}, { states: ['needs_person'] as const }]) {
+      expect((await admin.counts(filter)).needs_person).toBe(1)
+    }
+    const { items } = await admin.list({ states: ['needs_person'] }, { limit: 5 })
+    expect(items).toHaveLength(1)
+  })
+
   it('is as if it were not there for who may not see its caller', async () => {
     const { letter } = await buried()
     const scoped = world.admin({ scopes: ['nobody'] })

@@ -79,6 +79,14 @@ describe('a call whose process died', () => {
     return key
   }
 
+  /** What is written down of the calls. */
+  async function calls(): Promise<readonly { ending: string | null; call_key: string }[]> {
+    const { rows } = await world.pool.query(
+      'select ending, call_key from reprise.attempts where call_key is not null order by number',
+    )
+    return rows
+  }
+
   it('is made again under the same key, unless something else is said', async () => {
     const first = await abandon({})
     const keys: string[] = []
@@ -154,8 +162,34 @@ describe('a call whose process died', () => {
     expect(await world.deeds()).toEqual(deeds)
   })
 
-  it('and did nothing is settled with that: what is asked later is about later calls', async () => {
-    const key = await abandon({ repeat: 'never', reconcile: async () => didNotHappen })
+  it('and was denied is asked about again: it may reach the provider later', async () => {
+    const charges: string[] = []
+    const reconcile = async () => (charges.length > 0 ? happened('ch_late') : didNotHappen)
+    const key = await abandon({ repeat: 'never', reconcile })
+    const answers = [() => Promise.reject(socketError('ECONNREFUSED'))]
+    const op = paying(
+      { reprise: world.other() },
+      {
+        ...{ repeat: 'never', reconcile },
+        call: async () => {
+          await answers.shift()?.()
+          charges.push('again')
+          return 'ch_again'
+        },
+      },
+    )
+    expect(seen(await op.run(request('k')))).toEqual(['postponed'])
+    expect(await calls()).toEqual([
+      { ending: 'denied', call_key: key },
+      { ending: 'retry_later', call_key: key },
+    ])
+    charges.push('late')
+    expect(seen(await op.run(request('k')))).toEqual(['resumed', 201, 'ch_late'])
+    expect(charges).toEqual(['late'])
+  })
+
+  it('and was denied is no reason to ask a person when the provider can not tell later', async () => {
+    await abandon({ repeat: 'never', reconcile: async () => didNotHappen })
     const says = [didNotHappen, unknown]
     const answers = [() => Promise.reject(httpError(429)), () => Promise.resolve('ch_9')]
     const op = paying(
@@ -167,15 +201,22 @@ describe('a call whose process died', () => {
       },
     )
     expect(seen(await op.run(request('k')))).toEqual(['postponed'])
-    const calls = await world.pool.query(
-      'select ending, call_key from reprise.attempts where call_key is not null order by number',
-    )
-    expect(calls.rows).toEqual([
-      { ending: 'settled', call_key: key },
-      { ending: 'retry_later', call_key: key },
-    ])
     expect(seen(await op.run(request('k')))).toEqual(['resumed', 201, 'ch_9'])
+    expect(says).toEqual([])
     expect(await world.letters()).toEqual([])
+  })
+
+  it('goes to a person when another was denied and this one was not', async () => {
+    const reconcile = async () => says.shift() ?? unknown
+    const says: Reconciled<string>[] = [didNotHappen]
+    await abandon({ repeat: 'never', reconcile })
+    await abandon({ repeat: 'never', reconcile })
+    const op = paying(
+      { reprise: world.other() },
+      { repeat: 'never', reconcile, call: async () => 'too many' },
+    )
+    expect(seen(await op.run(request('k')))).toEqual(['unknown'])
+    expect((await calls()).map(({ ending }) => ending)).toEqual(['denied', null])
   })
 
   it('and the provider can not be asked: as if it could not tell', async () => {
@@ -288,6 +329,30 @@ describe('a call that fails', () => {
     expect(seen(await op.run(request('k')))).toEqual(['resumed', 201, 'ch_1'])
     expect(await world.letters()).toEqual([])
   })
+
+  it.each([
+    ['happened after all', happened('ch_late'), ['resumed', 201, 'ch_late'], 1],
+    ['still knows nothing', didNotHappen, ['resumed', 201, 'ch_2'], 2],
+    ['can not tell', unknown, ['resumed', 201, 'ch_2'], 2],
+  ] as const)(
+    'and of which the provider knows nothing is asked about again: %s',
+    async (_, later, result, made) => {
+      let calls = 0
+      const says: Reconciled<string>[] = [didNotHappen, later]
+      const op = paying(world, {
+        repeat: 'never',
+        reconcile: async () => says.shift() ?? unknown,
+        call: async () => {
+          if (++calls === 1) throw socketError('ETIMEDOUT')
+          return `ch_${calls}`
+        },
+      })
+      expect(seen(await op.run(request('k')))).toEqual(['postponed'])
+      expect(seen(await op.run(request('k')))).toEqual(result)
+      expect([calls, says]).toEqual([made, []])
+      expect(await world.letters()).toEqual([])
+    },
+  )
 
   it('leaves nothing of what `failed` did when it is tried later', async () => {
     const op = operation(

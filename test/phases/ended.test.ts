@@ -1,5 +1,6 @@
 /** A phase that ends its transaction itself: a bug of the app, which no machine may repeat. */
 
+import type pg from 'pg'
 import { describe, expect, it } from 'vitest'
 import { advance, operation, phase, respond, retryLater } from '../../src/phases/index.ts'
 import { anything, deed, request, seen, usePhases } from './phases-world.ts'
@@ -51,6 +52,108 @@ describe('a phase that ends its transaction itself', () => {
     ])
     expect(seen(await op.run(request('k')))).toEqual(['unknown'])
     expect(runs).toBe(1)
+  })
+
+  const conflict = () => Object.assign(new Error('could not serialize access'), { code: '40001' })
+
+  it.each([
+    [
+      'begins again, and a statement fails there',
+      async (tx: pg.PoolClient) => {
+        await tx.query('begin')
+        await tx.query('select 1 / 0')
+      },
+    ],
+    [
+      'begins again, a statement fails there, and it goes on as if nothing were',
+      async (tx: pg.PoolClient) => {
+        await tx.query('begin')
+        await tx.query('select 1 / 0').catch(() => {})
+      },
+    ],
+    [
+      'a statement without a transaction meets a deadlock',
+      async (tx: pg.PoolClient) => {
+        await tx.query(`do $$ begin raise 'deadlock detected' using errcode = '40P01'; end $$`)
+      },
+    ],
+    [
+      'a statement without a transaction can not be serialized',
+      async () => {
+        throw conflict()
+      },
+    ],
+    [
+      'another connection is lost',
+      async () => {
+        throw Object.assign(new Error('reset'), { code: 'ECONNRESET' })
+      },
+    ],
+    [
+      'its own connection is lost',
+      async (tx: pg.PoolClient) => {
+        await tx.query('select pg_terminate_backend(pg_backend_pid())')
+      },
+    ],
+    ['it takes too long', (_: pg.PoolClient, looked: Promise<void>) => looked],
+  ] as const)('commits, then %s: that is not run again', async (_, then) => {
+    let runs = 0
+    let look = () => {}
+    const looked = new Promise<void>((resolve) => {
+      look = resolve
+    })
+    const op = operation(
+      'end',
+      { reprise: world.other(), input: anything },
+      {
+        started: phase(
+          async ({ tx }) => {
+            runs++
+            await deed(tx, 'kept')
+            await tx.query('commit')
+            await then(tx, looked)
+            return respond(201)
+          },
+          { timeoutMs: 3000 },
+        ),
+      },
+    )
+    await expect(op.run(request('k')).finally(look)).rejects.toThrow('The phase started has ended')
+    expect(seen(await op.run(request('k')))).toEqual(['unknown'])
+    expect(runs).toBe(1)
+    expect(await world.deeds()).toEqual(['kept'])
+    expect(await world.letters()).toMatchObject([{ cause: 'outcome_unknown', point: 'started' }])
+  })
+
+  it.each([
+    ['throws', new Error('no luck')],
+    ['meets a conflict', conflict()],
+  ] as const)('%s when nobody can be asked: nothing is claimed', async (_, error) => {
+    let runs = 0
+    const { pool } = world
+    const taken: Promise<pg.PoolClient>[] = []
+    const op = operation(
+      'end',
+      { reprise: world.other(), input: anything },
+      {
+        started: phase(async () => {
+          runs++
+          // Every connection, the phase's own included as soon as it is given back.
+          for (let one = 0; one < pool.options.max; one++) taken.push(pool.connect())
+          pool.options.connectionTimeoutMillis = 50
+          throw error
+        }),
+      },
+    )
+    try {
+      expect(seen(await op.run(request('k')))).toEqual(['postponed'])
+    } finally {
+      pool.options.connectionTimeoutMillis = 0
+      await Promise.all(taken.map(async (connection) => (await connection).release()))
+    }
+    expect(runs).toBe(1)
+    expect(world.events.map(({ type }) => type)).not.toContain('transaction_retry')
+    expect(await world.letters()).toEqual([])
   })
 
   it('rolls back and throws: nothing was done, and it is tried again', async () => {

@@ -28,8 +28,8 @@ import {
 import {
   beginCall,
   beginPhase,
+  begunCall,
   endPhase,
-  hasOpenCall,
   stopPhase,
   takeAbandoned,
   takeUnfinished,
@@ -50,7 +50,7 @@ export function remoteWork(tables: Tables, wire: Wire): Work<SimulatedTx> {
       },
       beginCall: (claim, attempt, earlier) =>
         ask('begin call', () => beginCall(tables, { claim, attempt }, earlier)),
-      hasOpenCall: (id, point) => ask('has open call', () => hasOpenCall(tables, id, point)),
+      begunCall: (id, point) => ask('begun call', () => begunCall(tables, id, point)),
       stop: (claim, attempt, stop) =>
         ask(`stop ${stop.ending}`, () => stopPhase(tables, { claim, attempt }, stop)),
       takeUnfinished: (operation, request, patience) =>

@@ -8,7 +8,14 @@
 import { advanced, finished } from '../../../src/core/transition.ts'
 import type { Advance, Claim, Finish } from '../../../src/engine/store.ts'
 import type { Isolation } from '../../../src/engine/transactions.ts'
-import type { Attempt, Patience, Stop, TakenRecord, TakeRequest } from '../../../src/engine/work.ts'
+import type {
+  Attempt,
+  BegunCall,
+  Patience,
+  Stop,
+  TakenRecord,
+  TakeRequest,
+} from '../../../src/engine/work.ts'
 import { cameBack, held, release } from './records.ts'
 import { awaitRow, DatabaseError, isFree, rowLock, Session } from './session.ts'
 import type { AttemptRow, RecordRow, Tables } from './tables.ts'
@@ -76,11 +83,11 @@ function flawedStep(tables: Tables, step: Advance, record: RecordRow): Advance {
 export function beginCall(
   tables: Tables,
   { claim, attempt }: { readonly claim: Claim; readonly attempt: Attempt },
-  { settlesEarlier }: { readonly settlesEarlier: boolean },
+  { deniesEarlier }: { readonly deniesEarlier: boolean },
 ): boolean {
   if (held(tables, claim) === undefined) return false
   awaitRow(tables, claim.id)
-  if (settlesEarlier) settleEarlier(tables, claim, attempt)
+  if (deniesEarlier) denyEarlier(tables, claim, attempt)
   if (tables.has('call-unnoted')) return true
   tables.attempts.push({
     ...entry(tables, claim, attempt),
@@ -89,25 +96,27 @@ export function beginCall(
   return true
 }
 
-/** The calls of earlier runs took no effect. */
-function settleEarlier(tables: Tables, { id, fence }: Claim, { point }: Attempt): void {
+/** The provider knows nothing of the calls of earlier runs. */
+function denyEarlier(tables: Tables, { id, fence }: Claim, { point }: Attempt): void {
   const isEarlier = (one: AttemptRow) =>
     one.recordId === id && one.point === point && one.fence < fence && one.endedAt === null
-  const end = { endedAt: tables.now(), ending: 'settled' } as const
+  const end = { endedAt: tables.now(), ending: 'denied' } as const
   tables.attempts = tables.attempts.map((one) => (isEarlier(one) ? { ...one, ...end } : one))
 }
 
-/** Whether a call from this point was begun and never heard of again. */
-export function hasOpenCall(tables: Tables, id: string, point: string): boolean {
+/** What is known of the calls that were begun from this point. */
+export function begunCall(tables: Tables, id: string, point: string): BegunCall | undefined {
   const record = tables.records.get(id)
-  if (record === undefined) return false
-  return tables.attempts.some(
+  if (record === undefined) return undefined
+  const begun = tables.attempts.filter(
     (one) =>
       one.recordId === id &&
       one.point === point &&
-      one.endedAt === null &&
+      (one.endedAt === null || one.ending === 'denied') &&
       one.beganAt >= record.createdAt,
   )
+  if (begun.length === 0) return undefined
+  return begun.some(({ endedAt }) => endedAt === null) ? 'open' : 'denied'
 }
 
 /** Gives the lease up and notes why. */

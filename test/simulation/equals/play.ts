@@ -82,12 +82,15 @@ export class Play<Tx> {
         return phases.beginCall(
           claim,
           { ...attempt, callKey: 'call' },
-          { settlesEarlier: choice < 0.3 },
+          { deniesEarlier: choice < 0.3 },
         )
       case 'open call':
-        return phases.hasOpenCall(claim.id, 'started')
+        return phases.begunCall(claim.id, 'started')
       case 'stop':
-        return phases.stop(claim, attempt, { ending: 'threw', error: 'no' })
+        return phases.stop(claim, attempt, {
+          ending: choice < 0.25 ? 'denied' : 'threw',
+          error: 'no',
+        })
       case 'bury':
         return letters.bury(claim, {
           cause: 'outcome_unknown',

@@ -14,8 +14,10 @@ export function stateOf(tables: Tables, outside: Outside): readonly string[] {
   const letterTexts = letters.map(({ key, cause, point, settlement, fence }) => {
     return [key, cause, point, settlement?.way, fence]
   })
-  const open = attempts.filter(({ endedAt }) => endedAt === null)
-  const attemptTexts = open.map(({ point, fence, callKey }) => [point, fence, callKey])
+  const begun = attempts.filter(({ endedAt, ending }) => endedAt === null || ending === 'denied')
+  const attemptTexts = begun.map(({ point, fence, callKey, ending }) => {
+    return [point, fence, callKey, ending]
+  })
   return [
     JSON.stringify([recordTexts, letterTexts, attemptTexts, jobs.map(({ args }) => args)]),
     JSON.stringify(rows.map(({ what, by }) => [what, by])),

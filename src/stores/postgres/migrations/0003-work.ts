@@ -36,7 +36,7 @@ create table reprise.staged_jobs (
   dedupe_key   text,
   last_error   text
 );
-create index staged_jobs_due on reprise.staged_jobs ((coalesce(run_at, staged_at)), number)
+create index staged_jobs_due on reprise.staged_jobs ((coalesce(run_at, '-infinity')), number)
   where set_aside_at is null;
 create unique index staged_jobs_dedupe on reprise.staged_jobs (name, dedupe_key)
   where dedupe_key is not null and set_aside_at is null;
@@ -70,8 +70,6 @@ create table reprise.dead_letters (
 );
 create index dead_letters_open on reprise.dead_letters (record_id) where settled_at is null;
 create index dead_letters_untold on reprise.dead_letters (number) where tell_after is not null;
-create index dead_letters_kept on reprise.dead_letters (number)
-  where settled_at is not null and input is not null;
 
 create table reprise.audit (
   number    bigint      generated always as identity primary key,

@@ -10,6 +10,7 @@ import type { Advance, Claim, Finish } from '../../../engine/store.ts'
 import type { Isolation, TransactionFault } from '../../../engine/transactions.ts'
 import type {
   Attempt,
+  BegunCall,
   NewJob,
   OpenPhase,
   Patience,
@@ -58,14 +59,16 @@ export class PostgresPhases<Tx> implements PhaseStore<Tx> {
   async beginCall(
     claim: Claim,
     tried: Attempt,
-    { settlesEarlier }: { readonly settlesEarlier: boolean },
+    { deniesEarlier }: { readonly deniesEarlier: boolean },
   ): Promise<boolean> {
-    const values = [...attemptValues(claim, tried), settlesEarlier]
+    const values = [...attemptValues(claim, tried), deniesEarlier]
     return isTrue(await this.#send('begin_call', values))
   }
 
-  async hasOpenCall(id: string, point: string): Promise<boolean> {
-    return isTrue(await this.#send('has_open_call', [pack(id), point]))
+  async begunCall(id: string, point: string): Promise<BegunCall | undefined> {
+    const [[isOpen] = []] = await this.#send('begun_call', [pack(id), point])
+    if (typeof isOpen !== 'boolean') return undefined
+    return isOpen ? 'open' : 'denied'
   }
 
   async stop(claim: Claim, tried: Attempt, { ending, error }: Stop): Promise<boolean> {
@@ -121,16 +124,21 @@ export class PostgresPhases<Tx> implements PhaseStore<Tx> {
           ...[response.status, response.sealed, resource?.type ?? null, resource?.id ?? null],
           retentionMs,
         ]),
-      async isCommitted() {
-        if (isOver) return false
-        const call = { statement: queries.is_committed, values: [begun.number] }
-        // Refused by a transaction that failed, or no connection: then it is not committed.
-        return session.query(call).then(isTrue, () => false)
-      },
+      isCommitted: () => this.#isCommitted(begun),
       async rollback() {
         isOver = true
         await session.rollback()
       },
+    }
+  }
+
+  /** Asked on any connection: that of the phase may be in another transaction by now, or gone. */
+  async #isCommitted({ number }: Begun): Promise<boolean | undefined> {
+    try {
+      const [[isCommitted] = []] = await this.#send('is_committed', [number])
+      return typeof isCommitted === 'boolean' ? isCommitted : undefined
+    } catch {
+      return undefined
     }
   }
 

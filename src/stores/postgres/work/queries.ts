@@ -22,7 +22,7 @@ type Verb =
   | 'advance_phase'
   | 'finish_phase'
   | 'begin_call'
-  | 'has_open_call'
+  | 'begun_call'
   | 'stop_phase'
   | 'take_unfinished'
   | 'history'
@@ -52,8 +52,9 @@ const TEXTS: Texts<Verb> = {
     select ${schema}.begin_phase($1, $2, $3, $4) as held, ${TRANSACTION} as transaction,
            pg_current_xact_id()::text as number`,
 
+  /** Null while it is open. */
   is_committed: () => `
-    select pg_xact_status($1::text::xid8) = 'committed'`,
+    select nullif(pg_xact_status($1::text::xid8), 'in progress') = 'committed'`,
 
   advance_phase: (schema) => `
     select ${schema}.advance_phase($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)::text`,
@@ -61,11 +62,11 @@ const TEXTS: Texts<Verb> = {
   finish_phase: (schema) => `
     select ${schema}.finish_phase($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)::text`,
 
-  /** $8: whether the calls of earlier runs took no effect. */
+  /** $8: whether the provider knows nothing of the calls of earlier runs. */
   begin_call: (schema) => `
-    with settled as
+    with denied as
          (update ${schema}.attempts a
-             set ended_at = clock_timestamp(), ending = 'settled'
+             set ended_at = clock_timestamp(), ending = 'denied'
             from ${schema}.records r
            where $8::boolean
              and r.id = $1 and r.owner = $2 and r.fence = $3 and r.status is null
@@ -73,12 +74,13 @@ const TEXTS: Texts<Verb> = {
              and a.ended_at is null)
     select ${schema}.begin_call($1, $2, $3, $4, $5, $6, $7)`,
 
-  has_open_call: (schema) => `
-    select exists (select
-                     from ${schema}.attempts a
-                     join ${schema}.records r on r.id = a.record_id
-                    where a.record_id = $1 and a.point = $2 and a.ended_at is null
-                      and a.began_at >= r.created_at)`,
+  /** Whether one of them is open; null without any. What was denied once may have been on its way. */
+  begun_call: (schema) => `
+    select bool_or(a.ended_at is null)
+      from ${schema}.attempts a
+      join ${schema}.records r on r.id = a.record_id
+     where a.record_id = $1 and a.point = $2 and (a.ended_at is null or a.ending = 'denied')
+       and a.began_at >= r.created_at`,
 
   stop_phase: (schema) => `
     select ${schema}.stop_phase($1, $2, $3, $4, $5, $6, $7, $8, $9)`,

@@ -82,10 +82,11 @@ function countQuery(schema: string, driver: Driver, scanned: number): Statement 
   select s.state, count(*)::integer
     from (select t.state
             from (${walked(schema, driver, { limit: scanned, isOrdered: false })}) w
-            left join ${schema}.dead_letters l
+            left join (select distinct d.record_id, d.created_at
+                         from ${schema}.dead_letters d
+                        where d.settled_at is null) l
               on w.status is null and l.record_id = w.id and l.created_at = w.created_at
-             and l.settled_at is null
-            cross join lateral (select ${state('l.number')} as state) t
+            cross join lateral (select ${state('l.record_id')} as state) t
            where ${matches(schema)}
            limit $3::integer) s
    group by s.state`
@@ -131,7 +132,7 @@ function matches(schema: string): string {
   and ($7::text is null or t.state = any (string_to_array($7::text, ',')))
   and ($8::text is null or w.operation = $8::text)
   and ($9::text is null or w.caller = $9::text)
-  and ($10::text is null or w.key = $10::text and ${hasKey('w.id')})
+  and ($10::text is null and $17::bytea is null or w.key = $10::text)
   and ($11::text is null or starts_with(w.key, $11::text))
   and ($12::text is null or w.recovery_point = $12::text)
   and ($13::integer is null or w.status = $13::integer)
@@ -193,7 +194,7 @@ function walked(schema: string, driver: Driver, { limit, isOrdered }: Reach): st
     case 'letters':
       return `
     select d.created_at as at, d.record_id as id, ${READ}
-      from (select d.created_at, d.record_id
+      from (select distinct d.created_at, d.record_id
               from ${schema}.dead_letters d
              where d.settled_at is null and ${behind('d.created_at', 'd.record_id')}
              order by ${order('d.created_at', 'd.record_id')}
