@@ -303,20 +303,15 @@ export const nodeShapes: readonly Shape<Handler>[] = [
       const seen: unknown[] = [res.headersSent, res.writableEnded, res.writableFinished]
       res.write('body')
       seen.push(res.headersSent, res.writableEnded, res.writableFinished, res.destroyed)
-      for (const act of [
-        () => res.setHeader('X', '1'),
-        () => res.removeHeader('X'),
-        () => res.writeHead(500),
-        () => res.write(null),
-        () => res.write(5),
-      ]) {
-        try {
-          act()
-          seen.push('done')
-        } catch (error) {
-          seen.push(error instanceof Error ? `${error.name} ${error.message}` : error)
-        }
-      }
+      seen.push(
+        ...tried([
+          () => res.setHeader('X', '1'),
+          () => res.removeHeader('X'),
+          () => res.writeHead(500),
+          () => res.write(null),
+          () => res.write(5),
+        ]),
+      )
       res.end(JSON.stringify(seen))
     },
   },
@@ -327,18 +322,13 @@ export const nodeShapes: readonly Shape<Handler>[] = [
       res.writeHead(203, 'Fine', { 'X-Given': ['2', '3'], 'Content-Type': 'text/plain' })
       const seen: unknown[] = [res.headersSent, res.statusCode, res.statusMessage]
       seen.push(res.getHeaders(), res.hasHeader('x-given'), res.writableEnded)
-      for (const act of [
-        () => res.setHeader('X', '1'),
-        () => res.removeHeader('X-Given'),
-        () => res.writeHead(500),
-      ]) {
-        try {
-          act()
-          seen.push('done')
-        } catch (error) {
-          seen.push(error instanceof Error ? `${error.name} ${error.message}` : error)
-        }
-      }
+      seen.push(
+        ...tried([
+          () => res.setHeader('X', '1'),
+          () => res.removeHeader('X-Given'),
+          () => res.writeHead(500),
+        ]),
+      )
       res.statusCode = 500
       res.end(JSON.stringify(seen))
     },
@@ -430,3 +420,15 @@ export const brokenShapes: readonly Shape<Handler>[] = [
     },
   },
 ]
+
+/** What comes of each act: that it was done, or how Node refuses it. */
+function tried(acts: readonly (() => unknown)[]): readonly string[] {
+  return acts.map((act) => {
+    try {
+      act()
+      return 'done'
+    } catch (error) {
+      return error instanceof Error ? `${error.name} ${error.message}` : String(error)
+    }
+  })
+}
