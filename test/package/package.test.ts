@@ -14,8 +14,11 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 
 const run = promisify(execFile)
 const root = join(import.meta.dirname, '../..')
-const manifest: { readonly exports: Readonly<Record<string, string>>; readonly version: string } =
-  JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
+const manifest: {
+  readonly exports: Readonly<Record<string, string>>
+  readonly bin: Readonly<Record<string, string>>
+  readonly version: string
+} = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
 const modules = Object.keys(manifest.exports).filter((subpath) => subpath !== './package.json')
 
 /** Files that are exported by their own name, by folder. */
@@ -42,13 +45,16 @@ afterAll(async () => {
 })
 
 describe('the packed package', () => {
-  test('holds a module with its types for each source file, and no other', () => {
+  test('holds the types of each source file, and a module for each entry', () => {
     const stem = (file: string) => file.replace(/(\.d)?\.(ts|js)$/, '')
     const sources = filesBelow(join(root, 'src')).map(stem)
     const built = filesBelow(join(installed, 'dist'))
+    const scripts = built.filter((file) => file.endsWith('.js') && !file.startsWith('chunks/'))
+    const exported = modules.map((subpath) => manifest.exports[subpath] ?? '')
+    const entries = new Set([...exported, ...Object.values(manifest.bin)])
 
-    expect(built.filter((file) => file.endsWith('.js')).map(stem)).toEqual(sources)
     expect(built.filter((file) => file.endsWith('.d.ts')).map(stem)).toEqual(sources)
+    expect(scripts.map((file) => `./dist/${file}`)).toEqual([...entries].sort())
   })
 
   test('exports each index file below src, and else only what goes by its own name', () => {
