@@ -42,6 +42,7 @@ export {
   type Verdict,
   type VerdictOverride,
 } from './core/policy.ts'
+export type { Quota } from './core/quota.ts'
 export type { KeyRecord, Origin, RecordStatus, Resource } from './core/record.ts'
 export {
   type CapturedResponse,
@@ -53,6 +54,7 @@ export {
 export { hashSecret, type OpenSecretRing, openSecretRing, type SecretRing } from './core/secret.ts'
 export { aesGcm, type EncryptionKeys } from './engine/aes-gcm.ts'
 export type { Clock, Random } from './engine/clock.ts'
+export { DuplicateRequest } from './engine/duplicate-request.ts'
 export type {
   EventListener,
   EventType,
@@ -74,7 +76,14 @@ export {
   type RepriseOptions,
   type TransactionReprise,
 } from './engine/reprise.ts'
-export type { Executed, Refused, Replayed, Running, RunResult } from './engine/result.ts'
+export type {
+  Executed,
+  OverQuotaResult,
+  Refused,
+  Replayed,
+  Running,
+  RunResult,
+} from './engine/result.ts'
 export type { Handler, Run } from './engine/run.ts'
 export type { OpenedResponse } from './engine/seal.ts'
 export type { Stage, StageOptions } from './engine/stage.ts'
@@ -85,6 +94,6 @@ export type {
   TransactionOptions,
   TransactionRun,
 } from './engine/transaction-handler.ts'
-export type { Isolation } from './engine/transactions.ts'
+export type { ClaimTime, Isolation } from './engine/transactions.ts'
 export type { WaiterLimits } from './engine/waiters.ts'
 export { type MemoryStoreOptions, memoryStore } from './stores/memory/store.ts'

@@ -10,33 +10,68 @@
 
 type Call = (...args: unknown[]) => unknown
 
+type Members = Record<string, unknown>
+
+/** How a member is read and assigned. */
+interface Slot {
+  read(members: Members): unknown
+  write(members: Members, value: unknown): void
+}
+
+/**
+ * The members that every response has covered, each by name: assigned by a name that is known only
+ * when it runs, they would turn the response into a dictionary, which is slower.
+ */
+const SLOTS: ReadonlyMap<string, Slot> = new Map([
+  ['writeHead', { read: (of) => of.writeHead, write: (of, to) => void (of.writeHead = to) }],
+  ['writeHeader', { read: (of) => of.writeHeader, write: (of, to) => void (of.writeHeader = to) }],
+  [
+    'flushHeaders',
+    { read: (of) => of.flushHeaders, write: (of, to) => void (of.flushHeaders = to) },
+  ],
+  ['write', { read: (of) => of.write, write: (of, to) => void (of.write = to) }],
+  ['end', { read: (of) => of.end, write: (of, to) => void (of.end = to) }],
+  ['destroy', { read: (of) => of.destroy, write: (of, to) => void (of.destroy = to) }],
+  ['cork', { read: (of) => of.cork, write: (of, to) => void (of.cork = to) }],
+  ['uncork', { read: (of) => of.uncork, write: (of, to) => void (of.uncork = to) }],
+])
+
+function slotOf(name: string): Slot {
+  const read = (of: Members): unknown => of[name]
+  return SLOTS.get(name) ?? { read, write: (of, to) => void (of[name] = to) }
+}
+
 /** A method that is covered, and what covers it. */
 interface CoveredMethod {
   readonly name: string
+  readonly slot: Slot
   readonly original: Call
   readonly cover: Call
 }
 
 /** The covered members of one object. */
 export class Cover {
-  readonly #target: object
+  readonly #target: Members
   readonly #methods: CoveredMethod[] = []
   /** What was there before, unless it came from the prototype. */
   readonly #properties = new Map<string, PropertyDescriptor | undefined>()
   #isLifted = false
 
   constructor(target: object) {
-    this.#target = target
+    // Whatever it is, its members can be asked for.
+    this.#target = target as Members
   }
 
   /** Covers a method, if there is one. Whoever keeps the cover and calls it later gets the method. */
   method(name: string, replace: (args: unknown[]) => unknown): void {
-    const original: unknown = Reflect.get(this.#target, name)
+    const slot = slotOf(name)
+    const original = slot.read(this.#target)
     if (!isCall(original)) return
     const cover: Call = (...args) =>
       this.#isLifted ? Reflect.apply(original, this.#target, args) : replace(args)
-    this.#methods.push({ name, original, cover })
-    put(this.#target, name, cover)
+    const method = { name, slot, original, cover }
+    this.#methods.push(method)
+    put(this.#target, method, cover)
   }
 
   /**
@@ -81,25 +116,38 @@ export class Cover {
     for (const [name, own] of this.#properties) {
       if (own !== undefined) Object.defineProperty(this.#target, name, own)
     }
-    for (const { name, original, cover } of this.#methods) {
-      if (Reflect.get(this.#target, name) === cover) put(this.#target, name, original)
+    for (const method of this.#methods) {
+      const { slot, original, cover } = method
+      if (slot.read(this.#target) === cover) put(this.#target, method, original)
     }
   }
 }
 
 /** Assigns a method, which is many times as fast as to define it, where nobody has forbidden it. */
-function put(target: object, name: string, value: Call): void {
-  // Whatever it is, its members can be asked for.
-  const members = target as Record<string, unknown>
+function put(target: Members, { name, slot }: CoveredMethod, value: Call): void {
   try {
-    members[name] = value
+    slot.write(target, value)
   } catch {
     // It can only be defined.
   }
-  if (members[name] === value) return
+  if (slot.read(target) === value) return
   Object.defineProperty(target, name, { value, configurable: true, writable: true })
 }
 
 function isCall(value: unknown): value is Call {
   return typeof value === 'function'
+}
+
+/**
+ * Makes a response whose prototype was exchanged, as Express does to each, quick to cover. V8 gives
+ * such an object a hidden class of its own, and another with each member that is added, and nothing
+ * that it learns about one request serves for the next. Made a dictionary once, it is no slower than
+ * any other response of Express.
+ *
+ * @param member - one that it has of its own, which comes to stand behind the others
+ */
+export function soften(target: object, member: string): void {
+  const own = Object.getOwnPropertyDescriptor(target, member)
+  if (own === undefined || !Reflect.deleteProperty(target, member)) return
+  Object.defineProperty(target, member, own)
 }

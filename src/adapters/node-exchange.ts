@@ -38,7 +38,11 @@ export function nodeExchange(request: ParsedRequest, options: NodeExchangeOption
 function rawLines(rawHeaders: readonly string[], name: string): readonly string[] {
   const lines: string[] = []
   for (let at = 0; at + 1 < rawHeaders.length; at += 2) {
-    if (rawHeaders[at]?.toLowerCase() === name) lines.push(rawHeaders[at + 1] ?? '')
+    const raw = rawHeaders[at]
+    // Most differ in length, which costs less to compare.
+    if (raw?.length === name.length && raw.toLowerCase() === name) {
+      lines.push(rawHeaders[at + 1] ?? '')
+    }
   }
   return lines
 }

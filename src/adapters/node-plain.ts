@@ -117,7 +117,10 @@ function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** Has Node take the head for sent, so that nobody can change it any more; or no longer. */
+/**
+ * Has Node take the head for sent, so that nobody can change it any more; or no longer. That it has
+ * ended must not be said by its own `finished`: a server that closes ends such connections.
+ */
 export function pretendSent(response: ServerResponse, isSent: boolean): void {
   Reflect.set(response, '_header', isSent ? 'held back' : null)
 }

@@ -5,10 +5,11 @@
  * @module
  */
 
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import { type IncomingMessage, ServerResponse } from 'node:http'
 import type { CapturedResponse } from '../core/response.ts'
 import type { Exchange } from './exchange.ts'
 import { NodeCapture } from './node-capture.ts'
+import { soften } from './node-cover.ts'
 import { setHeaders } from './node-head.ts'
 import { shelter } from './node-shelter.ts'
 import type { Guard, Protected } from './protect.ts'
@@ -36,28 +37,33 @@ export interface NodeParts<Req, Tx> {
  */
 export function protectNode<Req, Tx>(parts: NodeParts<Req, Tx>): Promise<'proceed' | 'answered'> {
   const { guard, request, response, exchange } = parts
-  let capture: NodeCapture | undefined
-  let proceed = () => {}
-  const proceeding = new Promise<'proceed'>((resolve) => {
-    proceed = () => resolve('proceed')
-  })
-  const execute = (run: HttpRun<Tx>): Promise<CapturedResponse> => {
-    capture = new NodeCapture(response, guard.captureOptions)
-    parts.begin(run)
-    proceed()
-    return capture.captured
-  }
+  if (Object.getPrototypeOf(response) !== ServerResponse.prototype) soften(response, 'req')
   const leave = shelter(response.req, () => capture?.cut())
   response.once('close', () => readRest(response.req))
-  const ended = guard.protect(request, exchange, execute).finally(leave)
-  const concluded = ended
-    .then((result) => conclude(parts, { result, capture }))
-    .catch((error: unknown) => {
-      // The handler has not run: whoever called us is told.
-      if (capture === undefined) throw error
-      return fail(parts, { error, capture })
-    })
-  return Promise.race([proceeding, concluded])
+  let capture: NodeCapture | undefined
+  const failed = (error: unknown): 'answered' => {
+    leave()
+    // The handler has not run: whoever called us is told.
+    if (capture === undefined) throw error
+    return fail(parts, { error, capture })
+  }
+  const concluded = (result: Protected): 'proceed' | 'answered' => {
+    leave()
+    try {
+      return conclude(parts, { result, capture })
+    } catch (error) {
+      return failed(error)
+    }
+  }
+  return new Promise((resolve, reject) => {
+    const execute = (run: HttpRun<Tx>): Promise<CapturedResponse> => {
+      capture = new NodeCapture(response, guard.captureOptions)
+      parts.begin(run)
+      resolve('proceed')
+      return capture.captured
+    }
+    guard.protect(request, exchange, execute).then(concluded, failed).then(resolve, reject)
+  })
 }
 
 /** The handler has run, and the framework that called it has gone on. */

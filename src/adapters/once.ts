@@ -6,7 +6,7 @@
  */
 
 import { refusals } from '../core/dialects/refuse.ts'
-import { RESULT_GONE, RETRY_LATER } from '../core/error-table.ts'
+import { QUOTA_EXCEEDED, RESULT_GONE, RETRY_LATER } from '../core/error-table.ts'
 import { RepriseError } from '../core/errors.ts'
 import { digestValue, fingerprintRequest } from '../core/fingerprint.ts'
 import type { CapturedResponse } from '../core/response.ts'
@@ -112,6 +112,8 @@ function valueOf<T>(result: RunResult): Json<T> {
     }
     case 'postponed':
       throw new RepriseError(RETRY_LATER)
+    case 'over_quota':
+      throw new RepriseError(QUOTA_EXCEEDED)
     case 'in_progress':
     case 'mismatch':
     case 'unknown':

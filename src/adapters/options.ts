@@ -10,7 +10,7 @@ import type { FingerprintOptions } from '../core/fingerprint.ts'
 import { invalid, type RunOptions, whole } from '../core/options.ts'
 import type { KeyAge } from '../engine/key-age.ts'
 import type { Servable } from '../engine/servable.ts'
-import type { Isolation } from '../engine/transactions.ts'
+import type { ClaimTime, Isolation } from '../engine/transactions.ts'
 
 /** Where the key is: a header, a member of the body, a field of the query; or a function. */
 export type KeySource<Req> =
@@ -32,7 +32,10 @@ export interface RequestOptions extends FingerprintOptions {
 }
 
 /** Settings of a route that an operation answers. */
-export type ServeOptions<Req> = Omit<HttpOptions<Req>, 'serve' | 'transaction' | 'operation'>
+export type ServeOptions<Req> = Omit<
+  HttpOptions<Req>,
+  'serve' | 'transaction' | 'claim' | 'operation'
+>
 
 /**
  * Settings of a route; those of {@link RunOptions} override the engine's.
@@ -112,6 +115,15 @@ export interface HttpOptions<Req, Tx = unknown> extends RunOptions {
    * @default false: lease mode
    */
   readonly transaction?: [Tx] extends [never] ? false : boolean | Isolation
+  /**
+   * When the key is claimed in transaction mode. `'with-first-statement'` sends `begin`, the claim and
+   * the handler's first statement in one flight, one round trip less; what the handler does before
+   * that statement is then done for duplicates too and must have no effect. See
+   * `TransactionOptions`.
+   *
+   * @default 'first': before the handler runs
+   */
+  readonly claim?: ClaimTime
   /**
    * Id of the request, sent again as `Original-Request-Id` with every replay.
    *

@@ -12,6 +12,7 @@ import {
   IN_PROGRESS,
   KEY_INVALID,
   KEY_MISSING,
+  QUOTA_EXCEEDED,
   REPLAY_FORBIDDEN,
   RESULT_GONE,
   RETRY_LATER,
@@ -49,6 +50,9 @@ export type Protected =
   | { readonly kind: 'answered'; readonly response: CapturedResponse }
   | { readonly kind: 'executed'; readonly marks: readonly Header[] }
 
+/** What is worth sending again, and when. */
+const LATER = { in_progress: IN_PROGRESS, postponed: RETRY_LATER, over_quota: QUOTA_EXCEEDED }
+
 const BYPASSED: Protected = { kind: 'bypassed', marks: [] }
 
 /** The protection of one route. */
@@ -71,7 +75,7 @@ export class Guard<Req, Tx> {
   ) {
     this.options = options
     this.#rules = resolveRules(options)
-    if (options.transaction) reprise.checkTransaction(options)
+    if (options.transaction || options.claim) reprise.checkTransaction(options)
     const runOptions = handler.isRepeatable ? options : { ...options, transactionAttemptsMax: 1 }
     const own = reprise.with(runOptions)
     this.#reprise = options.sensitive === true ? own.with({ bodyBytesMax: 0 }) : own
@@ -184,11 +188,12 @@ export class Guard<Req, Tx> {
   #run(request: RunRequest, execute: Execute<Tx>): Promise<RunResult> {
     // Whether it can be set at all depends on `Tx`, which the compiler does not follow here.
     const transaction: boolean | Isolation = this.options.transaction ?? false
+    const { claim = 'first' } = this.options
     const reprise = this.#reprise
     if (transaction === false || reprise.runInTransaction === undefined) {
       return reprise.run(request, execute)
     }
-    const options = transaction === true ? {} : { isolation: transaction }
+    const options = transaction === true ? { claim } : { isolation: transaction, claim }
     return reprise.runInTransaction(request, execute, options)
   }
 
@@ -261,8 +266,9 @@ export class Guard<Req, Tx> {
         return { kind: 'answered', response: replayed }
       }
       case 'in_progress':
-      case 'postponed': {
-        const entry = result.outcome === 'postponed' ? RETRY_LATER : IN_PROGRESS
+      case 'postponed':
+      case 'over_quota': {
+        const entry = LATER[result.outcome]
         const retryAfterSeconds = Math.ceil(result.retryAfterMs / 1000)
         return this.#refused({ ...entry, key: run.key, retryAfterSeconds })
       }

@@ -216,7 +216,7 @@ function fatesOf(effect: Effect, verdictOn: (status: number) => Verdict): Publis
 function errorsOf<Req>(
   options: HttpOptions<Req>,
   { dialect, required, fingerprint }: RouteRules,
-  { afterCrash }: ResolvedRunOptions,
+  { afterCrash, quota }: ResolvedRunOptions,
 ): readonly PublishedError[] {
   const { transaction = false, keyAge, authorizeReplay, sensitive, serve } = options
   const isServed = serve !== undefined
@@ -237,6 +237,7 @@ function errorsOf<Req>(
     ['idempotency-conflict', transaction !== false],
     ['idempotency-commit-unknown', transaction !== false],
     ['idempotency-retry-later', isServed],
+    ['idempotency-quota-exceeded', quota !== undefined],
     ['idempotency-input-invalid', isServed],
   ]
   return possible.flatMap(([code, isPossible]) => {

@@ -16,14 +16,20 @@ export type Execute<Tx> = (run: HttpRun<Tx>) => Promise<CapturedResponse>
 
 /** Tells what the handler did from what the engine did. */
 export class WatchedHandler<Tx> {
-  hasBegun = false
+  #run: HttpRun<Tx> | undefined
   /** What the handler threw: its own affair, also if it is an error of ours. */
   thrown: unknown
   readonly execute: Execute<Tx>
 
+  /** Whether there was a run that counts: one that was refused with its first statement does not. */
+  get hasBegun(): boolean {
+    const run = this.#run
+    return run !== undefined && !('isRefused' in run && run.isRefused)
+  }
+
   constructor(execute: Execute<Tx>) {
     this.execute = async (run) => {
-      this.hasBegun = true
+      this.#run = run
       try {
         return await execute(run)
       } catch (error) {

@@ -58,6 +58,11 @@ export function decide(record: KeyRecord | undefined, claimant: Claimant, now: n
   return { kind: 'unknown' }
 }
 
+/** Whether a record is made, so that a key counts towards the quota of its caller. */
+export function isFresh(decision: Decision): boolean {
+  return decision.kind === 'execute' && decision.fresh
+}
+
 function execute(abandoned: boolean): Decision {
   return { kind: 'execute', fence: 1, fresh: true, abandoned }
 }

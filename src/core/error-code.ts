@@ -22,6 +22,7 @@ export type ClientErrorCode =
   | 'idempotency-replay-forbidden'
   | 'idempotency-too-early'
   | 'idempotency-retry-later'
+  | 'idempotency-quota-exceeded'
   | 'idempotency-input-invalid'
 
 /** A code of the table. */
@@ -34,6 +35,7 @@ export type ErrorCode =
   | 'reprise-store-unsafe'
   | 'reprise-seal-broken'
   | 'reprise-transactions-unsupported'
+  | 'reprise-duplicate-request'
   | 'reprise-jobs-unsupported'
   | 'reprise-admin-unsupported'
   | 'reprise-query-invalid'

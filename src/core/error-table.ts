@@ -141,6 +141,14 @@ export const RETRY_LATER: ErrorEntry<'idempotency-retry-later'> = {
   retryable: true,
   hint: 'What was done so far is kept. Wait as long as Retry-After says, then send the same request with the same key.',
 }
+/** `idempotency-quota-exceeded` */
+export const QUOTA_EXCEEDED: ErrorEntry<'idempotency-quota-exceeded'> = {
+  code: 'idempotency-quota-exceeded',
+  status: 429,
+  title: 'Too many fresh idempotency keys',
+  retryable: true,
+  hint: 'Nothing was started. Wait as long as Retry-After says, then send the same request with the same key.',
+}
 /** `idempotency-input-invalid` */
 export const INPUT_INVALID: ErrorEntry<'idempotency-input-invalid'> = {
   code: 'idempotency-input-invalid',
@@ -171,7 +179,7 @@ export const SCHEMA_MISSING: ErrorEntry<'reprise-schema-missing'> = {
   status: 500,
   title: 'Database schema is missing or too old',
   retryable: false,
-  hint: 'Run the migrations at deploy time (migratePostgres), or leave the option migrate on.',
+  hint: 'Run the migrations when you deploy (npx reprise migrate up, or migratePostgres), or leave the option migrate on.',
 }
 /** `reprise-schema-newer` */
 export const SCHEMA_NEWER: ErrorEntry<'reprise-schema-newer'> = {
@@ -204,6 +212,14 @@ export const TRANSACTIONS_UNSUPPORTED: ErrorEntry<'reprise-transactions-unsuppor
   title: 'Store has no transactions',
   retryable: false,
   hint: 'Use the PostgreSQL or SQLite store.',
+}
+/** `reprise-duplicate-request` */
+export const DUPLICATE_REQUEST: ErrorEntry<'reprise-duplicate-request'> = {
+  code: 'reprise-duplicate-request',
+  status: 409,
+  title: 'The request was refused with its first statement',
+  retryable: false,
+  hint: 'Nothing was done, and nothing the handler does now counts: let this error pass.',
 }
 /** `reprise-jobs-unsupported` */
 export const JOBS_UNSUPPORTED: ErrorEntry<'reprise-jobs-unsupported'> = {
@@ -256,6 +272,7 @@ export const ERRORS: { readonly [Code in ErrorCode]: ErrorEntry<Code> } = {
   'idempotency-replay-forbidden': REPLAY_FORBIDDEN,
   'idempotency-too-early': TOO_EARLY,
   'idempotency-retry-later': RETRY_LATER,
+  'idempotency-quota-exceeded': QUOTA_EXCEEDED,
   'idempotency-input-invalid': INPUT_INVALID,
   'reprise-options-invalid': OPTIONS_INVALID,
   'reprise-lease-lost': LEASE_LOST,
@@ -264,6 +281,7 @@ export const ERRORS: { readonly [Code in ErrorCode]: ErrorEntry<Code> } = {
   'reprise-store-unsafe': STORE_UNSAFE,
   'reprise-seal-broken': SEAL_BROKEN,
   'reprise-transactions-unsupported': TRANSACTIONS_UNSUPPORTED,
+  'reprise-duplicate-request': DUPLICATE_REQUEST,
   'reprise-jobs-unsupported': JOBS_UNSUPPORTED,
   'reprise-admin-unsupported': ADMIN_UNSUPPORTED,
   'reprise-query-invalid': QUERY_INVALID,

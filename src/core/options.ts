@@ -9,6 +9,7 @@
 import { OPTIONS_INVALID } from './error-table.ts'
 import { RepriseError } from './errors.ts'
 import { defaultPolicy, type ResponsePolicy } from './policy.ts'
+import { QUOTA_KEYS_MAX, type Quota } from './quota.ts'
 import type { CapturedResponse, HeaderPolicy } from './response.ts'
 
 /** Encrypts what is stored: `aesGcm`, or one of your own, such as an HSM's. */
@@ -57,6 +58,14 @@ export interface RunOptions {
    * @default 86400000 (24 hours)
    */
   readonly retentionMs?: number | ((caller: string) => number)
+  /**
+   * How many fresh keys a caller may bring in which time, over all processes and all routes that have
+   * a quota; or a function of the caller that says it, `undefined` for none. What is over it is
+   * refused with 429; replays and conflicts are free.
+   *
+   * @default none
+   */
+  readonly quota?: Quota | ((caller: string) => Quota | undefined)
   /**
    * What to do when an earlier run stopped and may have taken effect: `'refuse'` with a definite
    * error, `'rerun'` the handler, or ask a function.
@@ -128,6 +137,8 @@ export interface ResolvedRunOptions {
   readonly retentionMs: (caller: string) => number
   /** Whether the retention is the same for every caller. */
   readonly retentionIsFixed: boolean
+  /** The quota of a caller; `undefined` where none is set at all. */
+  readonly quota: ((caller: string) => Quota | undefined) | undefined
   readonly afterCrash: 'refuse' | 'rerun' | Recover
   readonly marksEffect: boolean
   readonly waitMs: number
@@ -154,10 +165,12 @@ const LEASE_MS_MIN = 100
 export function resolveRunOptions(options: RunOptions = {}): ResolvedRunOptions {
   const retention = options.retentionMs ?? 24 * HOUR_MS
   const leaseMs = duration('leaseMs', options.leaseMs ?? 30_000, LEASE_MS_MIN)
+  const retentionMs = retentionOf(retention, leaseMs)
   const resolved: ResolvedRunOptions = {
     leaseMs,
-    retentionMs: retentionOf(retention, leaseMs),
+    retentionMs,
     retentionIsFixed: typeof retention !== 'function',
+    quota: options.quota && quotaOf(options.quota, retentionMs),
     afterCrash: options.afterCrash ?? 'refuse',
     marksEffect: options.marksEffect ?? false,
     waitMs: duration('waitMs', options.waitMs ?? 0, 0),
@@ -170,6 +183,8 @@ export function resolveRunOptions(options: RunOptions = {}): ResolvedRunOptions 
     transactionAttemptsMax: whole('transactionAttemptsMax', options.transactionAttemptsMax ?? 5, 1),
   }
   checkAfterCrash(resolved)
+  // What is the same for every caller is checked now, not at the first request.
+  if (resolved.retentionIsFixed && typeof options.quota === 'object') resolved.quota?.('any')
   if (resolved.compressBytesMin !== false) whole('compressBytesMin', resolved.compressBytesMin, 0)
   if (typeof resolved.policy !== 'function') throw invalid('policy must be a function')
   if (resolved.encryption !== undefined && typeof resolved.encryption.encrypt !== 'function') {
@@ -195,6 +210,30 @@ function checkedRetention(retentionMs: number, leaseMs: number): number {
   if (retentionMs >= leaseMs) return retentionMs
   throw invalid(
     `retentionMs (${retentionMs}) is shorter than leaseMs (${leaseMs}): records would be forgotten while requests run. Raise retentionMs or lower leaseMs`,
+  )
+}
+
+/** Checks what a function of the caller says each time it is asked. */
+function quotaOf(
+  quota: NonNullable<RunOptions['quota']>,
+  retentionMs: (caller: string) => number,
+): (caller: string) => Quota | undefined {
+  const ask = typeof quota === 'function' ? quota : () => quota
+  return (caller) => {
+    const asked = ask(caller)
+    return asked && checkedQuota(asked, retentionMs(caller))
+  }
+}
+
+function checkedQuota(quota: Quota, retentionMs: number): Quota {
+  const { keys, perMs } = quota
+  duration('quota.perMs', perMs, 1)
+  if (whole('quota.keys', keys, 1) > QUOTA_KEYS_MAX) {
+    throw invalid(`quota.keys must be at most ${QUOTA_KEYS_MAX}, not ${keys}`)
+  }
+  if (perMs <= retentionMs) return quota
+  throw invalid(
+    `quota.perMs (${perMs}) is longer than retentionMs (${retentionMs}), and records are what is counted. Lower quota.perMs or raise retentionMs`,
   )
 }
 

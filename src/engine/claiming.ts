@@ -24,12 +24,14 @@ const LAPSES_MAX = 3
  */
 export async function takeClaim<Tx>(context: Context<Tx>, job: Job): Promise<ClaimResult> {
   const { clock } = context
+  const asking: Asking = { hasFailed: false }
   for (let lapse = 1; ; lapse++) {
     const askedAt = clock.now()
-    const result = await askTwice(context, job)
+    const result = await askTwice(context, job, asking)
     const isInTime = clock.now() - askedAt < job.options.leaseMs
     if (!('claim' in result) || isInTime) return result
     if (lapse < LAPSES_MAX) continue
+    asking.hasFailed = true
     context.background(repeat(context, job, () => withdraw(context, result.claim)))
     const detail = 'Its replies take longer than the lease holds'
     throw new RepriseError(STORE_UNAVAILABLE, detail)
@@ -50,38 +52,49 @@ export async function lookAt<Tx>(context: Context<Tx>, job: Job): Promise<Refusa
   if (found.status !== 'finished') return undefined
 
   // The claim of a finished record is refused with its answer and for how long that is kept.
-  const result = await ask(context, job, await claimRequest(job))
+  // It makes none within a quota: what is made where it has vanished meanwhile is withdrawn.
+  const request = { ...(await claimRequest(job)), quota: undefined }
+  const result = await ask(context, { job, request, asking: { hasFailed: true } })
   if (!('claim' in result)) return result
   await context.call(job, () => withdraw(context, result.claim))
   return undefined
 }
 
-async function askTwice<Tx>(context: Context<Tx>, job: Job): Promise<ClaimResult> {
+/**
+ * Claims of one request, which have one owner: what is granted to any of them is the same claim. So a
+ * reply that comes late says nothing while another may be granted, or is in use.
+ */
+interface Asking {
+  /** Whether the request has been given up. */
+  hasFailed: boolean
+}
+
+async function askTwice<Tx>(context: Context<Tx>, job: Job, asking: Asking): Promise<ClaimResult> {
   const { clock } = context
   // What fails before anything was sent leaves nothing behind.
   const request = await claimRequest(job)
   const askedAt = clock.now()
   try {
-    return await ask(context, job, request)
+    return await ask(context, { job, request, asking })
   } catch (error) {
     // Also bounded as a whole: a store that hangs is not asked twice.
     if (clock.now() - askedAt < job.options.storeTimeoutMs / 2) {
       try {
-        return await ask(context, job, await claimRequest(job))
+        return await ask(context, { job, request: await claimRequest(job), asking })
       } catch {
         // The first failure says more than the second.
       }
     }
+    asking.hasFailed = true
     context.background(repeat(context, job, () => disown(context, job)))
     throw error
   }
 }
 
-/** One claim; what is granted after its time was up is withdrawn. */
+/** One claim; what is granted after the request was given up is withdrawn. */
 async function ask<Tx>(
   context: Context<Tx>,
-  job: Job,
-  request: ClaimRequest,
+  { job, request, asking }: { job: Job; request: ClaimRequest; asking: Asking },
 ): Promise<ClaimResult> {
   const { store } = context
   let isAwaited = true
@@ -89,7 +102,8 @@ async function ask<Tx>(
     await store.ready()
     if (!isAwaited) throw new Error('The store was not ready in time.')
     const result = await store.claim(request)
-    if (!isAwaited && 'claim' in result) await withdraw(context, result.claim)
+    const isLate = !isAwaited && asking.hasFailed
+    if (isLate && 'claim' in result) await withdraw(context, result.claim)
     return result
   }
   try {
@@ -114,6 +128,7 @@ async function claimRequest(job: Job): Promise<ClaimRequest> {
     leaseMs,
     retentionMs,
     origin,
+    quota: job.quota,
     input,
     recoveryPoint: marksEffect || input !== null ? STARTED : null,
     // What phases can not tell is for a person to settle.

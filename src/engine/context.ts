@@ -18,7 +18,7 @@ import {
   type Skipped,
 } from './events.ts'
 import { Flights } from './flights.ts'
-import type { Job, Trace } from './job.ts'
+import type { Job } from './job.ts'
 import type { ReplayCache } from './replay-cache.ts'
 import type { Executed, Replayed, RunResult } from './result.ts'
 import { keptOf, openResponse, sealResponse } from './seal.ts'
@@ -70,11 +70,11 @@ export class Context<Tx> {
   /** Tells the listener how a request ended, and what its time went on. */
   ended(type: OutcomeType, job: Job, error?: unknown): void {
     if (this.#listener === undefined) return
-    const { waitedMs = 0, ...trace } = job.trace
+    const { waitedMs = 0, isFirst = false, ...trace } = job.trace
     const elapsedMs = this.clock.now() - job.startedAt
     const overheadMs = Math.max(0, elapsedMs - waitedMs - (trace.handlerMs ?? 0))
     const { origin, fingerprint } = job
-    const more = DUPLICATES.has(type) ? { duplicate: { ...origin, fingerprint } } : {}
+    const more = DUPLICATES.has(type) && !isFirst ? { duplicate: { ...origin, fingerprint } } : {}
     const told = { ...trace, overheadMs, ...more }
     this.#tell(type, job, error === undefined ? told : { ...told, error })
   }
@@ -89,7 +89,7 @@ export class Context<Tx> {
   /** Does `work`, and notes on the request how long it took. */
   async timed<T>(
     { trace }: Job,
-    part: Exclude<keyof Trace, 'point'>,
+    part: 'handlerMs' | 'waitedMs',
     work: () => Promise<T>,
   ): Promise<T> {
     const startedAt = this.clock.now()
@@ -166,6 +166,8 @@ export class Context<Tx> {
         return this.#replayed(job, refusal)
       case 'in_progress':
         return this.running(job, refusal.ageMs ?? 0)
+      case 'over_quota':
+        return { outcome: 'over_quota', retryAfterMs: refusal.roomInMs }
       case 'mismatch':
       case 'unknown':
         return { outcome: refusal.outcome }

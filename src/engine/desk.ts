@@ -49,6 +49,8 @@ export interface DeskFilter {
   readonly key?: string | undefined
   readonly keyPrefix?: string | undefined
   readonly recoveryPoint?: string | undefined
+  /** Whether it is known where it stopped; those of which it is not have an unknown outcome. */
+  readonly hasPoint?: boolean | undefined
   readonly status?: number | undefined
   readonly requestId?: string | undefined
   /** In milliseconds. */

@@ -20,6 +20,8 @@ export type OutcomeType =
   | 'in_progress'
   | 'mismatch'
   | 'unknown'
+  /** The caller has brought as many fresh keys as its quota allows. */
+  | 'over_quota'
   /** A phase asked for more time, or the database failed: the work is taken up again. */
   | 'postponed'
   /** A record was put before a person. */

@@ -14,6 +14,11 @@ export interface Flight {
   readonly job: Job
   /** What the store decided: a refusal, or `undefined` when the run was granted. */
   readonly decided: Promise<RunResult | undefined>
+  /**
+   * The same where the claim goes with the handler's first statement, so that the handler was let
+   * run before the store had decided: for who leads, who may have to wait for another run yet.
+   */
+  readonly claimed?: Promise<RunResult | undefined>
   /** How the granted run ended; the refusal otherwise. Rejects with what the handler threw. */
   readonly ended: Promise<RunResult>
   /** When the flight began, by the process's clock. */

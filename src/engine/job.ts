@@ -6,6 +6,7 @@
 
 import { recordId } from '../core/identity.ts'
 import { invalid, type ResolvedRunOptions } from '../core/options.ts'
+import type { Quota } from '../core/quota.ts'
 import type { Origin, RecordIdentity } from '../core/record.ts'
 
 /** What the engine needs to know about a request. */
@@ -45,6 +46,8 @@ export interface Trace {
   waitedMs?: number
   /** The recovery point that the run has got to. */
   point?: string | null
+  /** Whether it was the first to run, and how it ended is its own doing, no earlier request's. */
+  isFirst?: boolean
 }
 
 /** A request with everything about it settled. */
@@ -58,6 +61,7 @@ export interface Job {
   readonly origin: Origin
   readonly waitMs: number
   readonly retentionMs: number
+  readonly quota: Quota | undefined
   readonly options: ResolvedRunOptions
   /** When the request came, by the process's clock. */
   readonly startedAt: number
@@ -93,6 +97,7 @@ export function createJob(
     origin: { requestId, ip, userAgent },
     waitMs: request.waitMs ?? options.waitMs,
     retentionMs: options.retentionMs(caller),
+    quota: options.quota?.(caller),
     options,
     startedAt,
     trace: {},

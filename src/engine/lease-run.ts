@@ -57,10 +57,10 @@ export class LeaseRuns<Tx> {
       claim,
       leaseMs: job.options.leaseMs,
       onError: (error) => context.emit('store_error', job, error),
+      onLost: () => context.emit('lease_lost', job),
     })
-    lease.signal.addEventListener('abort', () => context.emit('lease_lost', job))
     const mark = () => this.#mark(job, claim)
-    const run = new LeaseRun(job.options, { granted, signal: lease.signal, mark })
+    const run = new LeaseRun(job.options, { granted, lease, mark })
     try {
       const recovered = await this.#recover(job, { granted, run })
       if (recovered === 'refuse') {

@@ -17,6 +17,12 @@ export interface LeaseKeeping {
   readonly leaseMs: number
   readonly clock: Clock
   readonly onError: (error: unknown) => void
+  /**
+   * Told when the lease is lost while the handler runs.
+   *
+   * @default nobody is told but who listens to the signal
+   */
+  readonly onLost?: () => void
 }
 
 /** Two renewals in a row may fail and the third still comes before the lease lapses. */
@@ -29,7 +35,9 @@ const RENEWALS_PER_LEASE = 4
  */
 export class Lease {
   readonly #keeping: LeaseKeeping
-  readonly #lost = new AbortController()
+  /** Made when somebody asks for it, which few handlers do. */
+  #lost: AbortController | undefined
+  #isLost = false
   #cancelRenewal: Cancel = () => {}
   #cancelLapse: Cancel = () => {}
   #isOver = false
@@ -43,6 +51,8 @@ export class Lease {
 
   /** Aborted when the lease is lost. */
   get signal(): AbortSignal {
+    this.#lost ??= new AbortController()
+    if (this.#isLost) this.#lost.abort(new RepriseError(LEASE_LOST))
     return this.#lost.signal
   }
 
@@ -88,6 +98,9 @@ export class Lease {
   #lose(): void {
     if (this.#isOver) return
     this.stop()
-    if (!this.#isSettling) this.#lost.abort(new RepriseError(LEASE_LOST))
+    if (this.#isSettling) return
+    this.#isLost = true
+    this.#keeping.onLost?.()
+    this.#lost?.abort(new RepriseError(LEASE_LOST))
   }
 }

@@ -49,8 +49,15 @@ export interface Postponed {
   readonly retryAfterMs: number
 }
 
+/** The caller has brought as many fresh keys as its quota allows: nothing was run or stored. */
+export interface OverQuotaResult {
+  readonly outcome: 'over_quota'
+  /** When there is room for a fresh key, in milliseconds. */
+  readonly retryAfterMs: number
+}
+
 /** How a run ended. */
-export type RunResult = Executed | Replayed | Running | Postponed | Refused
+export type RunResult = Executed | Replayed | Running | Postponed | Refused | OverQuotaResult
 
 /** The result of a run whose answer is not kept. */
 export function unstored({

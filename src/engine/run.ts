@@ -15,6 +15,7 @@ import {
 } from '../core/policy.ts'
 import type { Resource } from '../core/record.ts'
 import type { CapturedResponse } from '../core/response.ts'
+import type { Lease } from './lease.ts'
 import type { Granted } from './store.ts'
 
 /** What a handler is given. */
@@ -39,11 +40,19 @@ export interface Run {
 /** Does what the request asks for. */
 export type Handler = (run: Run) => Promise<CapturedResponse>
 
+/** What a run is made of, besides its options. */
+export interface LeaseRunParts {
+  readonly granted: Granted
+  readonly lease: Pick<Lease, 'signal'>
+  /** Stores that the effect begins. */
+  readonly mark: () => Promise<void>
+}
+
 /** The handler's side of one run. */
 export class LeaseRun implements Run {
   readonly fence: number
-  readonly signal: AbortSignal
   resource: Resource | null = null
+  readonly #lease: Pick<Lease, 'signal'>
   readonly #options: Pick<ResolvedRunOptions, 'policy' | 'marksEffect' | 'afterCrash'>
   readonly #mark: () => Promise<void>
   #effect: Effect
@@ -54,14 +63,18 @@ export class LeaseRun implements Run {
 
   constructor(
     options: Pick<ResolvedRunOptions, 'policy' | 'marksEffect' | 'afterCrash'>,
-    { granted, signal, mark }: { granted: Granted; signal: AbortSignal; mark: () => Promise<void> },
+    { granted, lease, mark }: LeaseRunParts,
   ) {
     this.fence = granted.claim.fence
     this.#repeats = granted.outcome === 'recover' && options.afterCrash === 'rerun'
-    this.signal = signal
+    this.#lease = lease
     this.#options = options
     this.#mark = mark
     this.#effect = options.marksEffect ? 'none' : 'unknown'
+  }
+
+  get signal(): AbortSignal {
+    return this.#lease.signal
   }
 
   setResource(resource: Resource): void {

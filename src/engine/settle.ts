@@ -54,7 +54,7 @@ async function decideOrWait<Tx>(
     for (;;) {
       if (context.isClosing) throw new RepriseError(SHUTTING_DOWN)
       const { flight, isLeader } = flights.join(job.request, start)
-      const refusal = await flight.decided
+      const refusal = await ((isLeader ? flight.claimed : undefined) ?? flight.decided)
       if (refusal === undefined && isLeader) {
         seat?.leave()
         return await flight.ended

@@ -11,6 +11,7 @@
  * @module
  */
 
+import type { Quota } from '../core/quota.ts'
 import type {
   KeyRecord,
   Origin,
@@ -55,6 +56,8 @@ export interface ClaimRequest extends RecordIdentity {
   /** Sealed input to keep with a fresh record. */
   readonly input: Uint8Array | null
   readonly origin: Origin
+  /** How many fresh keys the caller may bring; without one, the record made here counts for none. */
+  readonly quota?: Quota | undefined
 }
 
 /** The lease is the claimant's. */
@@ -100,8 +103,15 @@ export interface Unknown {
   readonly outcome: 'unknown'
 }
 
+/** Nothing stands for the identity, and its caller has brought as many keys as the quota allows. */
+export interface OverQuota {
+  readonly outcome: 'over_quota'
+  /** When there is room for a fresh key, in milliseconds. */
+  readonly roomInMs: number
+}
+
 /** What stands in the way of a claim. */
-export type Refusal = Replay | InProgress | Mismatch | Unknown
+export type Refusal = Replay | InProgress | Mismatch | Unknown | OverQuota
 
 /** The answer to a claim. */
 export type ClaimResult = Granted | Refusal
@@ -205,6 +215,10 @@ export interface Store<Tx = never> {
    * Takes the lease on the identity, or reports what stands in the way, by the table of
    * `core/decide.ts`. Of any number of concurrent claims with different owners at most one is
    * granted. A refusal changes nothing.
+   *
+   * A fresh record is made only within the quota. The keys of a caller that count are those whose
+   * record was made under a quota, no longer ago than that quota said, and is still there. Claims at
+   * the same instant may be let through beyond it where counting would have them wait for each other.
    */
   claim(request: ClaimRequest): Promise<ClaimResult>
 

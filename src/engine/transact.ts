@@ -14,7 +14,7 @@ import type { RunResult } from './result.ts'
 import { settle, told } from './settle.ts'
 import { type TransactionHandler, type TransactionOptions } from './transaction-handler.ts'
 import { TransactionRuns } from './transaction-run.ts'
-import type { Transactions } from './transactions.ts'
+import type { ClaimTime, Isolation, Transactions } from './transactions.ts'
 
 /** What is to be run in a transaction, and in whose. */
 export interface TransactionTask<Tx> {
@@ -34,6 +34,8 @@ export type Transact = <Tx>(
 export interface TransactionRoute {
   readonly failOpen?: boolean
   readonly streams?: 'buffer' | 'bypass'
+  readonly claim?: ClaimTime
+  readonly transaction?: boolean | Isolation
 }
 
 /** Checks a route; see {@link checkTransactionRoute}. */
@@ -45,13 +47,33 @@ export type CheckTransactionRoute = (route: TransactionRoute) => void
  *
  * @throws RepriseError `reprise-options-invalid`
  */
-export function checkTransactionRoute({ failOpen, streams }: TransactionRoute): void {
+export function checkTransactionRoute(route: TransactionRoute): void {
+  const { failOpen, streams, claim, transaction } = route
+  if (claim !== undefined && !transaction) throw invalid('claim is set, and transaction is not')
   if (failOpen === true) {
     throw invalid('failOpen and transaction exclude each other: a handler without store has no tx')
   }
   if (streams === 'bypass') {
     throw invalid(
       `streams: 'bypass' and transaction exclude each other: the answer has to be whole to be committed`,
+    )
+  }
+  checkClaim({ claim })
+}
+
+const CLAIM_TIMES: ReadonlySet<unknown> = new Set(['first', 'with-first-statement'])
+
+function checkClaim({
+  claim = 'first',
+  join,
+}: {
+  claim?: ClaimTime | undefined
+  join?: unknown
+}): void {
+  if (!CLAIM_TIMES.has(claim)) throw invalid(`claim is 'first' or 'with-first-statement'`)
+  if (claim === 'with-first-statement' && join !== undefined) {
+    throw invalid(
+      `claim: 'with-first-statement' and join exclude each other: a joined transaction is begun already`,
     )
   }
 }
@@ -62,7 +84,9 @@ export async function transact<Tx>(
   job: Job,
   { transactions, handler, options }: TransactionTask<Tx>,
 ): Promise<RunResult> {
-  const start = () => new TransactionRuns(context, transactions).start(job, handler, options)
+  checkClaim(options)
+  const runs = new TransactionRuns(context, transactions)
+  const start = () => runs.start(job, handler, options)
   if (options.join === undefined) return settle(context, job, start)
   // A joined transaction is not over when this returns: nobody may share its answer yet.
   return told(context, job, async () => {

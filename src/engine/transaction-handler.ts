@@ -8,7 +8,7 @@ import type { VerdictOverride } from '../core/policy.ts'
 import type { Resource } from '../core/record.ts'
 import type { CapturedResponse } from '../core/response.ts'
 import { type Stage, stageOn } from './stage.ts'
-import type { Isolation, OpenTransaction } from './transactions.ts'
+import type { ClaimTime, Isolation, OpenTransaction } from './transactions.ts'
 
 /** What a handler in transaction mode is given. */
 export interface TransactionRun<Tx> {
@@ -48,6 +48,26 @@ export interface TransactionOptions<Tx> {
    * @default one from the store's client
    */
   readonly connection?: Tx
+  /**
+   * When the key is claimed. `'with-first-statement'` holds `begin` and the claim back until the
+   * handler's first statement on `tx` and sends all three in one flight: two round trips where even
+   * an unprotected handler takes three. What the handler does before that statement is then done for
+   * duplicates as well, so it must have no effect. A duplicate's statement is not executed: it
+   * rejects with `DuplicateRequest`, and what the handler makes of that is discarded. Works with a
+   * `Pool` of pg that has `pipeline: true`, without a `quota`, at any isolation but `serializable`;
+   * everywhere else the key is claimed first. Not with {@link join}.
+   *
+   * @default 'first': before the handler runs
+   */
+  readonly claim?: ClaimTime
+  /**
+   * Whether each handler whose claim goes with its first statement is run twice, the first time as
+   * that of a duplicate, so that an effect before the first statement shows: it happens twice. Only
+   * where the handler may be run again.
+   *
+   * @default whether NODE_ENV is `development`
+   */
+  readonly rehearse?: boolean
 }
 
 /** The handler's side of one run. */
@@ -56,10 +76,17 @@ export class HandlerRun<Tx> implements TransactionRun<Tx> {
   readonly stage: Stage
   resource: Resource | null = null
   override: VerdictOverride | undefined
+  readonly #open: OpenTransaction<Tx>
 
   constructor(open: OpenTransaction<Tx>) {
+    this.#open = open
     this.tx = open.tx
     this.stage = stageOn(open)
+  }
+
+  /** Whether the claim was refused with the first statement: nothing of this run counts. */
+  get isRefused(): boolean {
+    return this.#open.held?.isGranted === false
   }
 
   setResource(resource: Resource): void {

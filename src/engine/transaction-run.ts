@@ -7,6 +7,10 @@
  *        └─refused─► result       └ serialization failure, deadlock, lost race: all of it again
  * ```
  *
+ * With `claim: 'with-first-statement'` the handler runs first, and begin and reserve go with its first
+ * statement. If that is refused, whatever the handler makes of it is discarded, and the key is asked
+ * for again in the ordinary way, which says what is due to the request.
+ *
  * The handler may run again, and one run commits. What is done outside `tx` stays: use phases for it.
  *
  * @module
@@ -17,10 +21,12 @@ import { isRepriseError, RepriseError } from '../core/errors.ts'
 import { invalid } from '../core/options.ts'
 import { judge } from '../core/policy.ts'
 import { isFinished } from '../core/record.ts'
+import type { CapturedResponse } from '../core/response.ts'
 import { pause, within } from './bounded.ts'
 import type { Cancel } from './clock.ts'
 import type { Context } from './context.ts'
 import type { Flight } from './flights.ts'
+import { claimedBy, isRehearsed } from './held-claim.ts'
 import type { Job } from './job.ts'
 import { type RunResult, unstored } from './result.ts'
 import { openResponse } from './seal.ts'
@@ -29,13 +35,10 @@ import {
   HandlerRun,
   type TransactionHandler,
   type TransactionOptions,
+  type TransactionRun,
 } from './transaction-handler.ts'
-import type {
-  OpenTransaction,
-  TransactionFault,
-  TransactionRequest,
-  Transactions,
-} from './transactions.ts'
+import { transactionRequest } from './transaction-request.ts'
+import type { OpenTransaction, TransactionFault, Transactions } from './transactions.ts'
 
 /** Renewals that may fail before the database gives the transaction up. */
 const BEATS_PER_LEASE = 3
@@ -45,10 +48,12 @@ const RETRY_MS = 10
 const STREAMS =
   'the answer streams, and in transaction mode it has to be whole before the commit: raise bodyBytesMax, or leave transaction mode'
 
-/** Flights of transaction mode. */
+/** Flights of transaction mode, all for one request. */
 export class TransactionRuns<Tx> {
   readonly #context: Context<Tx>
   readonly #transactions: Transactions<Tx>
+  /** How often the handler was run, in this flight and in those before it. */
+  #runs = 0
 
   constructor(context: Context<Tx>, transactions: Transactions<Tx>) {
     this.#context = context
@@ -65,7 +70,12 @@ export class TransactionRuns<Tx> {
         : context.refused(job, first)
     })
     const decided = beginning.then((first) => (isOpen(first) ? undefined : ended))
-    return { job, decided, ended, startedAt: context.clock.now() }
+    const flight = { job, decided, ended, startedAt: context.clock.now() }
+    if (options.claim !== 'with-first-statement') return flight
+    const claimed = beginning.then((first) =>
+      isOpen(first) && first.held !== undefined ? claimedBy(first.held, ended) : decided,
+    )
+    return { job, decided, claimed, ended, startedAt: flight.startedAt }
   }
 
   /** Runs the transaction until it commits, is refused, or has failed too often. */
@@ -74,15 +84,27 @@ export class TransactionRuns<Tx> {
     const isJoined = options.join !== undefined
     const attemptsMax = isJoined ? 1 : job.options.transactionAttemptsMax
     let start = first
-    for (let attempt = 1; ; attempt++) {
+    for (;;) {
       if (!isOpen(start)) return context.refused(job, start)
+      if (this.#runs >= attemptsMax) throw await this.#outrun(job, start)
+      const attempt = ++this.#runs
+      // A rehearsal is a run that is refused, so there has to be another one after it.
+      if (attempt < attemptsMax && isRehearsed(options)) start.held?.rehearse()
       const ending = await this.#attempt(job, { open: start, handler, isJoined })
       if (!('fault' in ending)) return ending
       if (attempt >= attemptsMax) return await this.#exhausted(job, { ending, attempt, options })
-      context.emit('transaction_retry', job, ending.error)
-      await pause(context.clock, RETRY_MS * 2 ** attempt * context.random.fraction())
+      if (ending.fault !== 'refused') {
+        context.emit('transaction_retry', job, ending.error)
+        await pause(context.clock, RETRY_MS * 2 ** attempt * context.random.fraction())
+      }
       start = await this.#begin(job, options)
     }
+  }
+
+  /** What stood in the way of an earlier run is gone, and the handler can not be run once more. */
+  async #outrun(job: Job, open: OpenTransaction<Tx>): Promise<RepriseError> {
+    await this.#undo(job, open)
+    return new RepriseError(CONFLICT, 'What was in the way is gone, and no run is left')
   }
 
   /** No more runs. Who lost to another run still gets that one's answer. */
@@ -94,7 +116,8 @@ export class TransactionRuns<Tx> {
       options,
     }: { ending: Faulted; attempt: number; options: TransactionOptions<Tx> },
   ): Promise<RunResult> {
-    if (ending.fault === 'lost' && options.join === undefined) {
+    const isBehind = ending.fault === 'lost' || ending.fault === 'refused'
+    if (isBehind && options.join === undefined) {
       const start = await this.#begin(job, options)
       if (!isOpen(start)) return this.#context.refused(job, start)
       await this.#undo(job, start)
@@ -113,7 +136,11 @@ export class TransactionRuns<Tx> {
     const stopBeating = this.#beat(job, open)
     let isCommitting = false
     try {
-      const response = await context.timed(job, 'handlerMs', () => handler(run))
+      const response = await this.#handle(job, { open, run, handler })
+      if (response === undefined) {
+        await this.#undo(job, open)
+        return { fault: 'refused', error: undefined }
+      }
       if (response.bodyIsStream === true) throw invalid(STREAMS)
       const undone = unstored({ response, fate: 'forgotten' })
       // Nothing on `tx` outlives a rollback, so an answer that is not stored leaves no effect.
@@ -139,6 +166,29 @@ export class TransactionRuns<Tx> {
     }
   }
 
+  /**
+   * Has the handler answer; `undefined` when the claim was refused, whatever the handler made of it.
+   * What has not claimed yet does so now: an answer or a throw may be that of a duplicate.
+   */
+  async #handle(
+    job: Job,
+    { open, run, handler }: Handling<Tx>,
+  ): Promise<CapturedResponse | undefined> {
+    const context = this.#context
+    const { held } = open
+    const handled = () => context.timed(job, 'handlerMs', () => handler(run))
+    if (held === undefined) return handled()
+    // Once it was refused nothing that it does counts, so nobody waits for a handler that may be slow,
+    // or may never say that it has failed.
+    const refused = held.refused.then(() => [undefined] as const)
+    const [ending] = await Promise.race([Promise.allSettled([handled()]), refused])
+    if (ending === undefined) return undefined
+    const isGranted = held.isGranted ?? (await context.call(job, () => held.claim()))
+    if (!isGranted) return undefined
+    if (ending.status === 'rejected') throw ending.reason
+    return ending.value
+  }
+
   /** The connection broke during the commit. Whether it went through stands in the store. */
   async #committed(job: Job, cause: unknown): Promise<RunResult> {
     const context = this.#context
@@ -157,7 +207,9 @@ export class TransactionRuns<Tx> {
   }
 
   async #begin(job: Job, options: TransactionOptions<Tx>): Promise<OpenTransaction<Tx> | Refusal> {
-    const request = transactionRequest(job, options)
+    // Once a run has come to nothing, the next one is to know before it begins.
+    const claim = this.#runs === 0 ? options.claim : 'first'
+    const request = transactionRequest(job, options, claim)
     let isAwaited = true
     const begin = async () => {
       await this.#context.store.ready()
@@ -213,8 +265,15 @@ interface Attempting<Tx> {
   readonly isJoined: boolean
 }
 
+interface Handling<Tx> {
+  readonly open: OpenTransaction<Tx>
+  readonly run: TransactionRun<Tx>
+  readonly handler: TransactionHandler<Tx>
+}
+
 interface Faulted {
-  readonly fault: TransactionFault
+  /** `refused`: the claim was, together with the first statement. */
+  readonly fault: TransactionFault | 'refused'
   readonly error: unknown
 }
 
@@ -225,24 +284,4 @@ function isOpen<Tx>(start: OpenTransaction<Tx> | Refusal): start is OpenTransact
 /** Whether the store, not the handler, failed or kept silent. */
 function isStoreUnavailable(error: unknown): boolean {
   return isRepriseError(error) && error.code === 'idempotency-store-unavailable'
-}
-
-function transactionRequest<Tx>(job: Job, options: TransactionOptions<Tx>): TransactionRequest<Tx> {
-  const { identity, fingerprint, fingerprints, owner, origin } = job
-  const { leaseMs, afterCrash } = job.options
-  return {
-    id: identity.id,
-    caller: identity.caller,
-    operation: identity.operation,
-    key: identity.key,
-    fingerprint,
-    fingerprintsAccepted: fingerprints,
-    owner,
-    origin,
-    leaseMs,
-    takesUnknown: afterCrash === 'rerun',
-    isolation: options.isolation,
-    join: options.join,
-    connection: options.connection,
-  }
 }

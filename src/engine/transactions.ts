@@ -4,7 +4,9 @@
  * @module
  */
 
+import type { Quota } from '../core/quota.ts'
 import type { Origin, RecordIdentity } from '../core/record.ts'
+import type { DuplicateRequest } from './duplicate-request.ts'
 import type { Finish, Refusal } from './store.ts'
 import type { CheckTransactionRoute, Transact } from './transact.ts'
 import type { NewJob } from './work.ts'
@@ -21,21 +23,34 @@ export interface TransactionRequest<Tx> extends RecordIdentity {
    */
   readonly leaseMs: number
   readonly origin: Origin
+  /** As in a claim; the record counts from its commit. */
+  readonly quota?: Quota | undefined
   readonly isolation?: Isolation | undefined
   /** A transaction of the user's to join: nothing is begun or committed, the user does both. */
   readonly join?: Tx | undefined
   /** A connection of the user's to begin and commit on, instead of one from the store's client. */
   readonly connection?: Tx | undefined
+  /** Whether the claim may be held back; a store that can not do so claims first. */
+  readonly claim?: ClaimTime | undefined
 }
+
+/** When the key is claimed: before the handler runs, or together with its first statement. */
+export type ClaimTime = 'first' | 'with-first-statement'
 
 /** How far a transaction is kept apart from others. */
 export type Isolation = 'read committed' | 'repeatable read' | 'serializable'
 
-/** The transaction is open and the key is the caller's until it ends. */
+/**
+ * The transaction is open and the key is the caller's until it ends; or it is about to be both, with
+ * the first statement.
+ */
 export interface OpenTransaction<Tx> {
+  /** `execute` as well while the claim is held back: nobody has looked yet. */
   readonly outcome: 'execute' | 'recover'
   /** What the handler runs its own statements on. */
   readonly tx: Tx
+  /** The claim, where it is held back until the first statement. */
+  readonly held?: HeldClaim | undefined
   /**
    * Writes the finished record and commits, in one flight. Resolves only when the commit is
    * certain; see {@link Transactions.classify} for what it throws.
@@ -47,6 +62,27 @@ export interface OpenTransaction<Tx> {
   rollback(): Promise<void>
   /** Tells the database that this side is alive; called every third of the lease. Never throws. */
   keepAlive(): Promise<void>
+}
+
+/**
+ * A claim that goes with the first statement on `tx`. If it is refused, that statement is not
+ * executed; it and everything after it on the same `tx` rejects with {@link DuplicateRequest}.
+ */
+export interface HeldClaim {
+  /** Whether it was granted; `undefined` while nobody knows. */
+  readonly isGranted: boolean | undefined
+  /** Resolves once it is granted, and never otherwise. */
+  readonly granted: Promise<void>
+  /** Resolves once the first statement was refused, and never otherwise. */
+  readonly refused: Promise<void>
+  /**
+   * Claims, unless the first statement has; whether it was granted.
+   *
+   * @throws RepriseError when the store can not be asked
+   */
+  claim(): Promise<boolean>
+  /** Refuses by itself, without asking anybody: the handler runs as that of a duplicate would. */
+  rehearse(): void
 }
 
 /**

@@ -135,6 +135,7 @@ export class Drive<Tx> {
     })
     if (!isBuried) throw new LeaseLost()
     context.emit('dead_letter', job)
+    if (this.#passage.outcome === 'executed') job.trace.isFirst = true
     return { outcome: 'unknown' }
   }
 

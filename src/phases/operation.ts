@@ -270,7 +270,8 @@ export class Operation<Tx, Input> implements Servable, Completable {
       identity: { id, caller, operation: this.name, key },
       request: `${id} ${fingerprint}`,
       ...{ fingerprint, fingerprints: [fingerprint], owner: claim.owner, origin, waitMs: 0 },
-      ...{ retentionMs: options.retentionMs(caller), options },
+      // The record is there: no quota is asked about it.
+      ...{ retentionMs: options.retentionMs(caller), quota: undefined, options },
       ...{ startedAt: this.#context.clock.now(), trace: {} },
     }
   }

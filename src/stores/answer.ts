@@ -5,9 +5,10 @@
  */
 
 import type { Decision } from '../core/decide.ts'
+import { type Quota, roomInMs } from '../core/quota.ts'
 import { isFinished, type KeyRecord } from '../core/record.ts'
 import type { Grant } from '../core/transition.ts'
-import type { Granted, Refusal } from '../engine/store.ts'
+import type { Granted, OverQuota, Refusal } from '../engine/store.ts'
 
 /** The answer to a granted claim; `record` is the record after it. */
 export function granted(grant: Grant, record: KeyRecord): Granted {
@@ -41,6 +42,16 @@ export function refused(
     case 'unknown':
       return { outcome: kind }
   }
+}
+
+/** The answer to a claim that would make one record too many; `undefined` when there is room. */
+export function overQuota(
+  counted: readonly number[],
+  quota: Quota,
+  now: number,
+): OverQuota | undefined {
+  const ms = roomInMs(counted, quota, now)
+  return ms > 0 ? { outcome: 'over_quota', roomInMs: ms } : undefined
 }
 
 function replay(record: KeyRecord, now: number): Refusal {

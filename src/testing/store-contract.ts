@@ -19,6 +19,7 @@ import { listChecks } from './contract/list.ts'
 import { mismatchChecks } from './contract/mismatch.ts'
 import { operatorChecks } from './contract/operators.ts'
 import { payloadChecks } from './contract/payload.ts'
+import { quotaChecks } from './contract/quota.ts'
 import { watchChecks } from './contract/watch.ts'
 import type { StoreCheck } from './harness.ts'
 
@@ -31,6 +32,7 @@ export const storeContract: readonly StoreCheck[] = [
   ...fenceChecks,
   ...finishChecks,
   ...expiryChecks,
+  ...quotaChecks,
   ...payloadChecks,
   ...findChecks,
   ...listChecks,

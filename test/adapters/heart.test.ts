@@ -178,9 +178,9 @@ describe('transaction mode', () => {
   })
 
   it('takes the isolation that the route says', async () => {
-    expect((await run({ transaction: true })).transactions).toEqual([{}])
+    expect((await run({ transaction: true })).transactions).toEqual([{ claim: 'first' }])
     expect((await run({ transaction: 'serializable' })).transactions).toEqual([
-      { isolation: 'serializable' },
+      { isolation: 'serializable', claim: 'first' },
     ])
   })
 

@@ -276,7 +276,7 @@ describe('the published policy', () => {
     }
     const routes = [
       publishedPolicy(everything),
-      publishedPolicy({ caller, required: true }),
+      publishedPolicy({ caller, required: true, quota: { keys: 10, perMs: 1000 } }),
       publishedPolicy({ caller, serve }),
     ]
     const named = new Set(routes.flatMap(({ errors }) => errors.map(({ code }) => code)))

@@ -31,6 +31,8 @@ export function answerOfClaim(result: ClaimResult): PlainAnswer {
       const { outcome, leaseLeftMs, ageMs } = result
       return { outcome, leaseLeft: inTicks(leaseLeftMs), age: inTicks(ageMs) }
     }
+    case 'over_quota':
+      return { outcome: result.outcome, roomIn: inTicks(result.roomInMs) }
     case 'mismatch':
     case 'unknown':
       return { outcome: result.outcome }

@@ -9,6 +9,7 @@ import { FakeClock } from '../../src/testing/fake-clock.ts'
 import type { StoreHarness } from '../../src/testing/harness.ts'
 import { BROKEN_PARTS } from './broken-parts.ts'
 import { BROKEN_PAYLOADS } from './broken-payloads.ts'
+import { BROKEN_QUOTAS } from './broken-quotas.ts'
 import { BROKEN_VERBS } from './broken-verbs.ts'
 import { type Parts, PliableStore } from './pliable-store.ts'
 
@@ -31,10 +32,12 @@ export function pliableHarness(
 
 /** Every broken store. */
 export const MUTANTS: readonly Mutant[] = [
-  ...Object.entries({ ...BROKEN_PARTS, ...BROKEN_PAYLOADS }).map(([name, parts]) => ({
-    name,
-    harness: () => pliableHarness(parts),
-  })),
+  ...Object.entries({ ...BROKEN_PARTS, ...BROKEN_PAYLOADS, ...BROKEN_QUOTAS }).map(
+    ([name, parts]) => ({
+      name,
+      harness: () => pliableHarness(parts),
+    }),
+  ),
   ...Object.entries(BROKEN_VERBS).map(([name, verbs]) => ({
     name,
     harness: () => pliableHarness({}, verbs),

@@ -4,7 +4,8 @@
  * @module
  */
 
-import { type Claimant, decide } from '../../src/core/decide.ts'
+import { type Claimant, type Decision, decide, isFresh } from '../../src/core/decide.ts'
+import { type Quota, roomInMs } from '../../src/core/quota.ts'
 import { isExpired, isFinished, type KeyRecord, statusOf } from '../../src/core/record.ts'
 import * as transition from '../../src/core/transition.ts'
 import type {
@@ -15,6 +16,7 @@ import type {
   Finish,
   ListedRecord,
   ListQuery,
+  OverQuota,
   RecordPage,
   ReleaseMode,
   Store,
@@ -24,6 +26,9 @@ import type {
 import { granted, refused } from '../../src/stores/answer.ts'
 import { Watchers } from '../../src/stores/watchers.ts'
 import type { FakeClock } from '../../src/testing/fake-clock.ts'
+
+/** What a quota goes by. */
+type QuotaRequest = Pick<ClaimRequest, 'id' | 'caller' | 'quota'>
 
 /** What can be broken. */
 export interface Parts {
@@ -52,6 +57,15 @@ export interface Parts {
   /** Whether a forgotten record is removed. */
   readonly forgets: boolean
   readonly wakes: (change: 'finish' | ReleaseMode) => boolean
+  /** Whether a granted claim is held to its quota and counted. */
+  readonly isCounted: (decision: Decision) => boolean
+  /** Whether a record that was counted counts for the caller. */
+  readonly counts: (record: KeyRecord | undefined, caller: string) => boolean
+  /** The quota as the claim is held to it. */
+  readonly quota: (request: QuotaRequest) => Quota | undefined
+  readonly roomInMs: typeof roomInMs
+  /** Whether what is refused for its quota leaves a record. */
+  readonly keepsRefused: boolean
 }
 
 const WHOLE: Parts = {
@@ -64,6 +78,11 @@ const WHOLE: Parts = {
   sweepable: (record, now) => isFinished(record) && isExpired(record, now),
   forgets: true,
   wakes: () => true,
+  isCounted: isFresh,
+  counts: (record, caller) => record?.caller === caller,
+  quota: ({ quota }) => quota,
+  roomInMs,
+  keepsRefused: false,
 }
 
 /** A store that is as broken as its parts. */
@@ -71,6 +90,8 @@ export class PliableStore implements Store {
   readonly name = 'pliable'
   readonly records: Map<string, KeyRecord> = new Map()
   readonly watchers: Watchers = new Watchers()
+  /** Who was counted, and until when. */
+  readonly counted: { readonly id: string; readonly until: number }[] = []
   readonly clock: FakeClock
   readonly parts: Parts
 
@@ -92,8 +113,35 @@ export class PliableStore implements Store {
       return parts.refused(decision.kind, record, now)
     }
     const next = parts.claimed(record, { fresh: request, grant: decision, now })
-    this.#set(next)
+    const over = parts.isCounted(decision) ? this.count(request) : undefined
+    if (over === undefined || parts.keepsRefused) this.#set(next)
+    if (over !== undefined) return over
     return parts.granted(decision, parts.written(next))
+  }
+
+  /** Counts a key, unless it is one too many. */
+  count(request: QuotaRequest): OverQuota | undefined {
+    const over = this.overQuota(request)
+    const quota = this.parts.quota(request)
+    if (over === undefined && quota !== undefined) {
+      this.counted.push({ id: request.id, until: this.clock.now() + quota.perMs })
+    }
+    return over
+  }
+
+  /** Whether a fresh key would be one too many. */
+  overQuota({ caller, ...request }: QuotaRequest): OverQuota | undefined {
+    const { parts } = this
+    const quota = parts.quota({ ...request, caller })
+    if (quota === undefined) return undefined
+    const now = this.clock.now()
+    const counted = this.counted.filter(({ id }) => parts.counts(this.#get(id), caller))
+    const ms = parts.roomInMs(
+      counted.map(({ until }) => until),
+      quota,
+      now,
+    )
+    return ms > 0 ? { outcome: 'over_quota', roomInMs: ms } : undefined
   }
 
   async renew(claim: Claim, leaseMs: number): Promise<boolean> {

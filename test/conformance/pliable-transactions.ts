@@ -4,7 +4,7 @@
  * @module
  */
 
-import { type Decision, decide } from '../../src/core/decide.ts'
+import { type Decision, decide, isFresh } from '../../src/core/decide.ts'
 import { type KeyRecord, STARTED } from '../../src/core/record.ts'
 import { claimed, finished } from '../../src/core/transition.ts'
 import type { Finish, Refusal, Store } from '../../src/engine/store.ts'
@@ -16,6 +16,7 @@ import type {
   Transactions,
 } from '../../src/engine/transactions.ts'
 import { refused } from '../../src/stores/answer.ts'
+import { sampleFinish } from '../../src/testing/contract/sample.ts'
 import { FakeClock } from '../../src/testing/fake-clock.ts'
 import type { TransactionHarness } from '../../src/testing/harness.ts'
 import { PliableStore } from './pliable-store.ts'
@@ -50,6 +51,13 @@ export const TRANSACTION_BREAKS = [
   'replays an expired answer',
   'recovers an expired record',
   'has ten connections and gives none back when it refuses',
+  'has ten connections and gives none back when the quota has no room',
+  'knows no quota',
+  'has a quota for who brings none',
+  'looks at the quota before all else',
+  'holds what it takes up to the quota',
+  'counts what is rolled back',
+  'counts no commit',
 ] as const
 
 type TransactionBreak = (typeof TRANSACTION_BREAKS)[number]
@@ -80,7 +88,7 @@ class PliableTransactions implements Transactions<Work> {
 
   async begin(request: TransactionRequest<Work>): Promise<OpenTransaction<Work> | Refusal> {
     if (this.#connections === 0) return IN_PROGRESS
-    const refusal = this.#refuseBesideOpen(request)
+    const refusal = this.#quotaBeforeAll(request) ?? this.#refuseBesideOpen(request)
     if (refusal !== undefined) return refusal
     const now = this.#store.clock.now()
     const record = this.#store.records.get(request.id)
@@ -89,6 +97,9 @@ class PliableTransactions implements Transactions<Work> {
       if (this.#is('has ten connections and gives none back when it refuses')) this.#connections--
       return refused(decision.kind, record, now)
     }
+
+    const over = this.#overQuota(request, decision)
+    if (over !== undefined) return over
 
     if (this.#is('knows no isolation') && request.isolation) return IN_PROGRESS
     if (this.#is('removes the record that it recovers at once')) {
@@ -113,6 +124,28 @@ class PliableTransactions implements Transactions<Work> {
     if (open === undefined || this.#is('opens beside its duplicate')) return undefined
     const same = open === fingerprint || this.#is('takes what is open for the same request')
     return same ? IN_PROGRESS : { outcome: 'mismatch' }
+  }
+
+  #quotaBeforeAll(request: TransactionRequest<Work>): Refusal | undefined {
+    if (!this.#is('looks at the quota before all else')) return undefined
+    return this.#store.overQuota(request)
+  }
+
+  #overQuota(request: TransactionRequest<Work>, decision: Decision): Refusal | undefined {
+    const isAsked =
+      (decision === FRESH ? this.#is('holds what it takes up to the quota') : isFresh(decision)) &&
+      !this.#is('knows no quota')
+    const over = isAsked ? this.#store.overQuota(this.#counted(request)) : undefined
+    if (over && this.#is('has ten connections and gives none back when the quota has no room')) {
+      this.#connections--
+    }
+    return over
+  }
+
+  /** The request as it counts. */
+  #counted(request: TransactionRequest<Work>): TransactionRequest<Work> {
+    if (!this.#is('has a quota for who brings none')) return request
+    return { ...request, quota: request.quota ?? { keys: 1, perMs: 1 } }
   }
 
   #decide(record: KeyRecord | undefined, request: TransactionRequest<Work>, now: number): Decision {
@@ -161,11 +194,16 @@ class PliableTransactions implements Transactions<Work> {
         }
         if (!this.#is('commits without the record'))
           records.set(request.id, this.#answer(request, finish))
+        if (!this.#is('counts no commit')) this.#store.count(this.#counted(request))
         if (!this.#is('commits an effect before the record')) this.effects += tx.effects
         end('committed')
         if (!this.#is('wakes nobody')) watchers.wake(request.id)
       },
       rollback: async () => {
+        if (state === 'open' && this.#is('counts what is rolled back')) {
+          records.set(request.id, this.#answer(request, sampleFinish()))
+          this.#store.count(request)
+        }
         if (tx.hasFailed && this.#is('can not roll back after a statement that failed')) return
         if (state === 'open' && this.#is('does not undo an effect')) this.effects += tx.effects
         if (state === 'committed' && this.#is('undoes its commit at a late rollback')) {

@@ -139,6 +139,7 @@ function shift(schema: string): string {
        set created_at  = created_at  - ${back},
            finished_at = finished_at - ${back},
            lease_until = lease_until - ${back},
-           expires_at  = expires_at  - ${back}
+           expires_at  = expires_at  - ${back},
+           counts_until = counts_until - ${back}
      where $2::text is null or encode(id, 'hex') = any (string_to_array($2::text, ','))`
 }

@@ -93,7 +93,7 @@ async function ioredisCluster(ports: readonly number[]): Promise<OpenClient> {
   }
 }
 
-/** Puts all instants of a record back. What is finished and expired stays, for `sweep` to find. */
+/** Puts all instants of a record, or of keys that count, back; who waits has none. What is finished and expired stays, for `sweep` to find. */
 const SHIFT = `
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
@@ -104,12 +104,16 @@ if kind == 'hash' then
     local instant = redis.call('HGET', KEYS[1], field)
     if instant then redis.call('HSET', KEYS[1], field, instant - ms) end
   end
-elseif kind == 'string' then
+elseif kind == 'string' and string.sub(KEYS[1], -1) == '}' then
   local record = { cmsgpack.unpack(redis.call('GET', KEYS[1])) }
   record[5] = record[5] - ms
   redis.call('SET', KEYS[1], cmsgpack.pack(unpack(record)))
   local expiresAt = record[5] + record[6] + record[7]
   if expiresAt > now then redis.call('PEXPIREAT', KEYS[1], expiresAt) end
+elseif kind == 'zset' then
+  for _, member in ipairs(redis.call('ZRANGE', KEYS[1], 0, -1)) do
+    redis.call('ZINCRBY', KEYS[1], -ms, member)
+  end
 end
 `
 
@@ -133,7 +137,7 @@ export async function redisHarness({
     store,
     peer,
     advance: async (ms, ids) => {
-      const keys = ids?.map((id) => `${prefix}{${id}}`) ?? (await keysOf(mine, `${prefix}{*}`))
+      const keys = ids?.map((id) => `${prefix}{${id}}`) ?? (await keysOf(mine, `${prefix}{*`))
       await Promise.all(keys.map((key) => mine.send(key, ['eval', SHIFT, '1', key, `${ms}`])))
     },
     dispose: async () => {

@@ -113,6 +113,31 @@ describe('a sealed response', () => {
     await expect(opening).rejects.toMatchObject({ code: 'reprise-seal-broken' })
   })
 
+  it.each<[string, CapturedResponse['headers']]>([
+    ['in the spelling of Express', [['Content-Type', 'application/json; charset=utf-8']]],
+    ['in the spelling of Fastify', [['content-type', 'application/json; charset=utf-8']]],
+    ['without a charset', [['content-type', 'application/json']]],
+  ])('has one byte for a usual head %s', async (_, headers) => {
+    const sealed = await sealer().seal('id', { ...response(), headers })
+
+    expect(sealed.sealed.byteLength).toBe(3 + response().body.byteLength)
+    const opened = await sealer().open('id', sealed)
+    expect(opened).toMatchObject({ headers, bodyBytesOmitted: null })
+    expect(Buffer.compare(opened.body, response().body)).toBe(0)
+  })
+
+  it.each([
+    ['has nothing in it', [2, 0]],
+    ['has a head from the future', [2, 0, 30, 1]],
+    ['has a number for a head', [2, 0, 53, 1]],
+    ['ends before its head', [2, 0, 91, 91, 93]],
+    ['has a broken head', [2, 0, 91, 10, 93]],
+  ])('that %s is refused', async (_, bytes) => {
+    const opening = sealer().open('id', { status: 200, sealed: Uint8Array.from(bytes) })
+
+    await expect(opening).rejects.toMatchObject({ code: 'reprise-seal-broken' })
+  })
+
   it('of a format from the future is refused', async () => {
     const opening = sealer().open('id', { status: 200, sealed: Uint8Array.of(9, 0) })
 

@@ -14,6 +14,7 @@ import {
   retryLater,
   unknown,
 } from '../../src/phases/index.ts'
+import { additionsOf } from '../../src/telemetry/tally.ts'
 import { createWorkers } from '../../src/workers/index.ts'
 import {
   anything,
@@ -136,6 +137,19 @@ describe('a call whose process died', () => {
       ['ordered', null, key],
     ])
     expect(world.events.map(({ type }) => type)).toContain('dead_letter')
+  })
+
+  it('that goes to a person is no duplicate of itself, and those that come after are', async () => {
+    const cut = async () => Promise.reject(socketError('ECONNRESET'))
+    const op = paying({ reprise: world.other() }, { repeat: 'never', call: cut })
+    expect(seen(await op.run(request('k')))).toEqual(['unknown'])
+    expect(seen(await op.run(request('k')))).toEqual(['unknown'])
+    const ends = world.events.filter(({ type }) => type === 'unknown')
+    expect(ends.map(({ duplicate }) => duplicate !== undefined)).toEqual([false, true])
+    expect(ends.flatMap(additionsOf)).toEqual([
+      ['miss', 1],
+      ['in_progress', 1],
+    ])
   })
 
   const found: [string, Reconciled<string>, unknown[], string[]][] = [

@@ -81,7 +81,7 @@ export class Machine {
 
   #shift(ms: number): void {
     this.#offsetMs += ms
-    if (ms < 0) this.lagMs -= ms
+    if (ms < 0) this.lagMs -= ms / this.#options.rate
     for (const timer of this.#timers) {
       timer.at = Math.max(this.#scheduler.now, timer.at - ms / this.#options.rate)
     }

@@ -160,5 +160,6 @@ export function areApart(one: Making | undefined, other: Making | undefined): bo
 /** The body in a sealed response that is neither compressed nor encrypted. */
 function bodyOf(sealed: Uint8Array): string {
   const content = Buffer.from(sealed.buffer, sealed.byteOffset, sealed.byteLength).subarray(2)
-  return content.toString('utf8', 4 + content.readUInt32BE(0))
+  // Usual heads are one byte; others are JSON, up to a newline.
+  return content.toString('utf8', content[0] === 91 ? content.indexOf(10) + 1 : 1)
 }

@@ -10,7 +10,7 @@ import { Chance } from '../engine/chance.ts'
 import { idOf } from './app.ts'
 import { Checks, type Sent, Violation } from './checks.ts'
 import { Clients } from './clients.ts'
-import { Tables } from './database/tables.ts'
+import { type RecordRow, Tables } from './database/tables.ts'
 import type { Flaw } from './flaws.ts'
 import { Machine } from './machine.ts'
 import { Network } from './network.ts'
@@ -210,22 +210,36 @@ export class World {
 
   /** Every key is asked for until it has its answer; a person settles what only a person can. */
   async #settle(end: number): Promise<void> {
+    await this.#answerAll(end)
+    while (!this.#isIdle && this.scheduler.now < end) {
+      this.#operator.act()
+      const until = this.scheduler.now + 500
+      await this.#until(() => this.scheduler.now >= until, until)
+      // One that slept through it all may have begun anew what had expired meanwhile.
+      if (this.#unfinished !== undefined) await this.#answerAll(end)
+    }
+    const [lost] = this.checks.undelivered()
+    if (lost !== undefined) throw new Violation(`${lost} was staged and is never delivered`)
+    if (this.#operator.open > 0) throw new Violation('a dead letter can not be settled')
+    const left = this.#unfinished
+    if (left !== undefined) throw new Violation(`the record of ${left.key} is never finished`)
+  }
+
+  get #isIdle(): boolean {
+    const isDelivered = this.checks.undelivered().length === 0
+    return this.#operator.open === 0 && isDelivered && this.#unfinished === undefined
+  }
+
+  get #unfinished(): RecordRow | undefined {
+    return [...this.tables.records.values()].find(({ response }) => response === null)
+  }
+
+  async #answerAll(end: number): Promise<void> {
     const { modes, keys } = this.options
     for (let index = 0; index < modes.length * keys; index++) {
       const pick = (index + 0.5) / (modes.length * keys)
       await this.#answer(pick, end)
     }
-    const isIdle = () => this.#operator.open === 0 && this.checks.undelivered().length === 0
-    for (let tries = 0; !isIdle() && this.scheduler.now < end; tries++) {
-      this.#operator.act()
-      const until = this.scheduler.now + 500
-      await this.#until(() => this.scheduler.now >= until, until)
-    }
-    const [lost] = this.checks.undelivered()
-    if (lost !== undefined) throw new Violation(`${lost} was staged and is never delivered`)
-    if (this.#operator.open > 0) throw new Violation('a dead letter can not be settled')
-    const [left] = [...this.tables.records.values()].filter(({ response }) => response === null)
-    if (left !== undefined) throw new Violation(`the record of ${left.key} is never finished`)
   }
 
   async #answer(pick: number, end: number): Promise<void> {

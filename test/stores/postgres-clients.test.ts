@@ -49,6 +49,22 @@ async function roundTrip(store: Store<unknown>): Promise<void> {
   }
 }
 
+describe('a pool of pg', () => {
+  it('outlives its idle connections, although the user listens for no errors', async () => {
+    const pool = new pg.Pool({ connectionString: database.url, max: 2 })
+    const store = postgresStore(pool)
+    await store.ready()
+    const { rows } = await pool.query('select pg_backend_pid() as pid')
+    const removed = new Promise((resolve) => pool.once('remove', resolve))
+    const admin = poolOf(database.url, { max: 1 })
+    await admin.query('select pg_terminate_backend($1)', [rows[0].pid])
+    await removed
+
+    expect(await store.find(sampleRequest().id)).toBeUndefined()
+    await Promise.all([pool.end(), admin.end(), store.close()])
+  })
+})
+
 describe('the user', () => {
   it('gets transactions of the own library', async () => {
     const pool = poolOf(database.url)

@@ -40,8 +40,8 @@ afterAll(async () => {
 
 function fresh(): TransactionRequest<pg.PoolClient> {
   const { id, caller, operation, key, owner, takesUnknown, origin } = sampleRequest()
-  // As long as real ones are.
-  const fingerprint = id
+  // As real ones are.
+  const fingerprint = `1.${id}`
   return {
     ...{ id, caller, operation, key, owner, fingerprint, takesUnknown, origin },
     ...{ fingerprintsAccepted: [fingerprint], leaseMs: 30_000 },
@@ -76,7 +76,7 @@ async function walOfRecord(): Promise<number> {
   const bytes = await walBytes(client, STATEMENTS.storeFinished, [
     ...[pack(id), caller, operation, key, pack(fingerprint), pack(owner)],
     ...[BODY.status, BODY.sealed, null, null, origin.requestId, origin.ip, origin.userAgent],
-    ...[rows[0].transaction, 86_400_000],
+    ...[rows[0].transaction, 86_400_000, null],
   ])
   await client.query('commit')
   client.release()
@@ -114,7 +114,7 @@ describe('a request in transaction mode', () => {
       await walBytes(aside, STATEMENTS.look, [pack(id), packAll([fingerprint]), false]),
       await walBytes(aside, STATEMENTS.claim, [
         ...[pack(id), caller, operation, key, pack(fingerprint), packAll([fingerprint])],
-        ...[pack(owner), 1000, 1000, null, false, null, null, null, null],
+        ...[pack(owner), 1000, 1000, null, false, null, null, null, null, null, null],
       ]),
     ]
 
@@ -192,7 +192,7 @@ describe('a table of many records', () => {
       [Buffer.alloc(0), 10, 11, ...none],
       ['records_open'],
     ],
-    ['sweep', sweep.text, [100], ['records_expired']],
+    ['sweep', sweep.text, [100, 0], ['records_expired']],
     ['stats', stats.text, [], []],
   ])('is not scanned by %s', async (_, text, values, indexes) => {
     const { rows } = await aside.query(`explain ${text}`, values)

@@ -7,8 +7,8 @@ const texts = fc.oneof(
   fc.uuid(),
   fc.uuid().map((uuid) => uuid.toUpperCase()),
   fc.uint8Array({ minLength: 10, maxLength: 40 }).map((bytes) => base64url(bytes)),
-  fc.stringMatching(/^[\w-]{14,30}$/),
-  fc.constantFrom('', '\u0000', '\u0001', '\u0002', '\u0003', '\u0001uuid'),
+  fc.stringMatching(/^(1\.)?[\w-]{14,30}$/),
+  fc.constantFrom('', '\u0000', '\u0001', '\u0002', '\u0003', '\u0004', '\u0001uuid', '1.'),
 )
 
 describe('compact', () => {
@@ -37,6 +37,7 @@ describe('compact', () => {
   it('takes the room of the bytes that a text spells', () => {
     expect(compact('123e4567-e89b-42d3-a456-426614174000')).toHaveLength(17)
     expect(compact(base64url(new Uint8Array(32)))).toHaveLength(33)
+    expect(compact(`1.${base64url(new Uint8Array(32))}`)).toHaveLength(33)
     expect(compact('POST /charges')).toHaveLength(13)
   })
 })

@@ -33,7 +33,7 @@ export async function sqliteHarness(
   return {
     ...{ store, peer, wakesPeer: handles === 1, concurrentTransactions: false },
     async advance(ms: number, ids?: readonly string[]) {
-      for (const id of ids ?? [null]) one.prepare(SHIFT).run(ms, ms, ms, ms, id, id)
+      for (const id of ids ?? [null]) one.prepare(SHIFT).run(ms, ms, ms, ms, ms, id, id)
     },
     async addEffect(tx: Handle) {
       tx.exec('insert into app_effects values (1)')
@@ -59,7 +59,8 @@ export async function sqliteHarness(
 const SHIFT = `
   update reprise_records
      set lease_until = lease_until - ?, created_at = created_at - ?,
-         finished_at = finished_at - ?, expires_at = expires_at - ?
+         finished_at = finished_at - ?, expires_at = expires_at - ?,
+         counts_until = counts_until - ?
    where ? is null or id = ?`
 
 /** Runs the contracts and the differential test on the client, with one handle and with two. */

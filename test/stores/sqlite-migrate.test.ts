@@ -18,7 +18,7 @@ const steps = (handle: Handle) =>
 
 describe('the steps of the schema', () => {
   it('are numbered without gaps', () => {
-    expect(migrations('p_').map(({ number }) => number)).toEqual([1])
+    expect(migrations('p_').map(({ number }) => number)).toEqual([1, 2])
   })
 })
 
@@ -36,7 +36,7 @@ describe.each(clients())('the schema on $name', (client) => {
     for (const child of children) expect(await child.message()).toEqual({ reached: 'ready' })
     await Promise.all(children.map((child) => child.kill()))
     const handle = openForTest(client, path)
-    expect(steps(handle)).toEqual([1])
+    expect(steps(handle)).toEqual([1, 2])
   })
 
   it('is made by every call, and only the first has work to do', async () => {
@@ -45,7 +45,7 @@ describe.each(clients())('the schema on $name', (client) => {
     await Promise.all([store.ready(), store.ready(), store.migrate()])
     await store.ready()
 
-    expect(steps(handle)).toEqual([1])
+    expect(steps(handle)).toEqual([1, 2])
   })
 
   it('is refused when it is missing and may not be made', async () => {
@@ -60,7 +60,7 @@ describe.each(clients())('the schema on $name', (client) => {
   it('is refused when it has a newer, breaking step', async () => {
     const handle = openForTest(client, ':memory:')
     await sqliteStore(handle).ready()
-    addStep(handle, 2, true)
+    addStep(handle, 3, true)
 
     await expect(sqliteStore(handle).ready()).rejects.toMatchObject({
       code: 'reprise-schema-newer',
@@ -70,7 +70,7 @@ describe.each(clients())('the schema on $name', (client) => {
   it('is used with a warning when it has a newer step that breaks nothing', async () => {
     const handle = openForTest(client, ':memory:')
     await sqliteStore(handle).ready()
-    addStep(handle, 2, false)
+    addStep(handle, 3, false)
     const warned = once(process, 'warning')
     await sqliteStore(handle).ready()
 

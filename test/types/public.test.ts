@@ -64,7 +64,14 @@ describe('the public types', () => {
 
   it('tell the outcomes apart', () => {
     expectTypeOf<RunResult['outcome']>().toEqualTypeOf<
-      'executed' | 'resumed' | 'replayed' | 'in_progress' | 'postponed' | 'mismatch' | 'unknown'
+      | 'executed'
+      | 'resumed'
+      | 'replayed'
+      | 'in_progress'
+      | 'postponed'
+      | 'mismatch'
+      | 'unknown'
+      | 'over_quota'
     >()
     type Running = Extract<RunResult, { outcome: 'in_progress' }>
     expectTypeOf<keyof Running>().toEqualTypeOf<'outcome' | 'retryAfterMs'>()

@@ -46,6 +46,7 @@ export function isMatch(row: DeskRow, filter: DeskFilter): boolean {
     (filter.key ?? row.key) === row.key &&
     row.key.startsWith(keyPrefix ?? '') &&
     (filter.recoveryPoint ?? row.recoveryPoint) === row.recoveryPoint &&
+    (filter.hasPoint ?? row.recoveryPoint !== null) === (row.recoveryPoint !== null) &&
     (filter.status ?? row.status) === row.status &&
     (requestId ?? row.origin.requestId) === row.origin.requestId &&
     row.createdAt <= row.now - olderThanMs &&

@@ -7,7 +7,8 @@
  * @module
  */
 
-import { decide } from '../../core/decide.ts'
+import { decide, isFresh } from '../../core/decide.ts'
+import type { Quota } from '../../core/quota.ts'
 import { isExpired, isFinished, type KeyRecord, statusOf } from '../../core/record.ts'
 import {
   advanced,
@@ -28,13 +29,14 @@ import type {
   Finish,
   ListedRecord,
   ListQuery,
+  OverQuota,
   RecordPage,
   ReleaseMode,
   Store,
   StoreStats,
   Unwatch,
 } from '../../engine/store.ts'
-import { granted, refused } from '../answer.ts'
+import { granted, overQuota, refused } from '../answer.ts'
 import { Watchers } from '../watchers.ts'
 
 /** Settings of {@link memoryStore}. */
@@ -77,6 +79,8 @@ class MemoryStore implements Store {
   readonly #clock: Pick<Clock, 'now'>
   readonly #records = new Map<string, KeyRecord>()
   readonly #watchers = new Watchers()
+  /** Until when each record counts that was made under a quota. */
+  readonly #counted = new Map<string, number>()
 
   constructor(clock: StoreClock, desk: MemoryStoreOptions['desk']) {
     this.#clock = clock
@@ -94,6 +98,11 @@ class MemoryStore implements Store {
     const claimant = { ...request, fingerprints: request.fingerprintsAccepted }
     const decision = decide(record, claimant, now)
     if (!('fence' in decision)) return refused(decision.kind, record, now)
+    if (request.quota && isFresh(decision)) {
+      const over = this.#overQuota(request.caller, request.quota, now)
+      if (over) return over
+      this.#counted.set(request.id, now + request.quota.perMs)
+    }
 
     const next = claimed(record, { fresh: request, grant: decision, now })
     this.#records.set(next.id, next)
@@ -170,6 +179,17 @@ class MemoryStore implements Store {
 
   async close(): Promise<void> {
     this.#records.clear()
+  }
+
+  /** Looks through all that count, which is fine for a store of one process. */
+  #overQuota(caller: string, quota: Quota, now: number): OverQuota | undefined {
+    const untils: number[] = []
+    for (const [id, until] of this.#counted) {
+      const record = this.#records.get(id)
+      if (record === undefined || until <= now) this.#counted.delete(id)
+      else if (record.caller === caller) untils.push(until)
+    }
+    return overQuota(untils, quota, now)
   }
 
   #write(claim: Claim, move: (record: KeyRecord, now: number) => KeyRecord): boolean {

@@ -56,6 +56,26 @@ export interface Session<Tx> {
   rollback(): Promise<void>
 }
 
+/** How a transaction is begun whose claim goes with its first statement. */
+export interface Holding {
+  readonly isolation?: Isolation | undefined
+  /** The claim, which fails unless it is granted. */
+  readonly claim: Call
+  /** Hears what the claim answered, before anybody hears of the first statement. */
+  granted(row: readonly unknown[]): void
+  /** Hears that `begin` or the claim failed; gives what the handle rejects with from then on. */
+  failed(error: unknown): unknown
+}
+
+/** A transaction that is begun, and its key claimed, together with the first statement on the handle. */
+export interface HeldSession<Tx>
+  extends Pick<Session<Tx>, 'handle' | 'query' | 'commit' | 'rollback'> {
+  /** Begins and claims, unless the first statement has; rejects with what `failed` gave. */
+  claim(): Promise<void>
+  /** Rejects everything with `fault` from now on; before anything was sent. */
+  rehearse(fault: Error): void
+}
+
 /** Hears notifications. */
 export interface Listener {
   readonly channel: string
@@ -73,6 +93,8 @@ export interface Client<Tx> {
   /** Executes one statement in a transaction of its own. */
   query(call: Call): Promise<Rows>
   begin(opening: Opening<Tx>): Promise<Session<Tx>>
+  /** Opens a transaction that is begun later. Absent where that saves no flight. */
+  readonly hold?: ((holding: Holding) => Promise<HeldSession<Tx>>) | undefined
   /** Joins a transaction of the user's; `commit` and `rollback` leave it open. */
   join(tx: Tx, first: Call): Promise<Session<Tx>>
   /**

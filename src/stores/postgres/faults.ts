@@ -29,6 +29,9 @@ const LEASE_LOST = 'RP001'
 /** Raised by our own functions when the app's code has ended the transaction. */
 const ENDED = 'RP002'
 
+/** Raised by our own function when a claim is refused that goes with the first statement. */
+const REFUSED = 'RP101'
+
 /** Where libraries keep the error that they wrapped. */
 const WRAPPED = ['cause', 'driverError', 'meta', 'driverAdapterError'] as const
 /** How many errors within errors are looked at. */
@@ -65,6 +68,11 @@ export function isEnded(error: unknown): boolean {
   return causesOf(error).some((cause) => codeOf(cause) === ENDED)
 }
 
+/** Whether a claim was refused, and with it the statement behind it. */
+export function isRefused(error: unknown): boolean {
+  return causesOf(error).some((cause) => codeOf(cause) === REFUSED)
+}
+
 /** The error and everything that it wraps, from the outside in. */
 export function causesOf(error: unknown): readonly object[] {
   const causes: object[] = []
@@ -97,7 +105,8 @@ export async function attempt<T>(verb: string, run: () => Promise<T>): Promise<T
   }
 }
 
-function unavailable(verb: string, cause: unknown): RepriseError {
+/** A failure of a verb as who asked is told. */
+export function unavailable(verb: string, cause: unknown): RepriseError {
   const code = cause instanceof Error ? property(cause, 'code') : ''
   const detail = `PostgreSQL failed to ${verb}${code === '' ? '' : ` (${code})`}`
   return new RepriseError(STORE_UNAVAILABLE, detail, { cause })

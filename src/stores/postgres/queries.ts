@@ -27,9 +27,15 @@ export interface Queries {
   readonly stats: Statement
   readonly wait: Statement
   readonly look: Statement
+  readonly lookInQuota: Statement
   readonly beginTransaction: Statement
+  readonly beginInQuota: Statement
+  readonly beginOrFail: Statement
   readonly storeFinished: Statement
 }
+
+/** Says nothing but that somebody is there. */
+export const keepAlive: Statement = { name: '', text: 'select 1' }
 
 /** A schema's name as it stands in SQL. */
 export function quoted(schema: string): string {
@@ -52,8 +58,10 @@ export function queries(schema: string): Queries {
     listUnfinished: named('list_unfinished', list(unfinished(at))),
     sweep: named('sweep', sweep(at)),
     ...{ stats: named('stats', stats(at)), wait: named('wait', wait(at)) },
-    look: named('look', look(at)),
+    ...{ look: named('look', look(at)), lookInQuota: named('look_in_quota', lookInQuota(at)) },
     beginTransaction: named('begin_transaction', beginTransaction(at)),
+    beginInQuota: named('begin_in_quota', beginInQuota(at)),
+    beginOrFail: named('begin_or_fail', beginOrFail(at)),
     storeFinished: named('store_finished', storeFinished(at)),
   }
 }
@@ -70,9 +78,16 @@ function digest(text: string): string {
   return createHash('sha256').update(text).digest('hex').slice(0, 12)
 }
 
-const ANSWER = `
-  a.outcome, a.fence, a.fresh, a.abandoned, a.recovery_point, a.state, a.input, a.status,
-  a.response, a.resource_type, a.resource_id, a.owner, a.request_id, a.left_ms, a.age_ms`
+/** Each column costs client libraries more than all of its bytes: what is rare shares one. */
+const LOOK = `
+  a.outcome, a.status, a.response,
+  case when a.outcome in ('replay', 'in_progress', 'over_quota')
+       then json_build_array(a.resource_type, a.resource_id, encode(a.owner, 'hex'),
+                             a.request_id, a.left_ms, a.age_ms)::text
+  end as rest,
+  a.fresh`
+
+const ANSWER = `${LOOK}, a.fence, a.abandoned, a.recovery_point, a.state, a.input`
 
 /** Which transaction this is: constant until its end, and never the same in the next one. */
 export const TRANSACTION = `extract(epoch from transaction_timestamp())::text`
@@ -97,7 +112,8 @@ function ms(instant: string): string {
 
 const claim = (schema: string) => `
   select ${ANSWER}
-    from ${schema}.claim($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15) a`
+    from ${schema}.claim(
+           $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17) a`
 
 const renew = (schema: string) => `
     with lease as materialized
@@ -164,6 +180,11 @@ const list = (records: string) => `
 const unfinished = (schema: string) =>
   `(select u.* from ${schema}.records u where u.status is null offset 0)`
 
+/**
+ * At most $1 of those that expired from $2 on, in milliseconds; null for all. Gives how far it came:
+ * what was deleted stays in the index for a while, and a batch that goes on from there need not come
+ * past what the batches before it have deleted.
+ */
 const sweep = (schema: string) => `
     with awake as
          (delete from ${schema}.waiters where until <= (select clock_timestamp())),
@@ -173,13 +194,15 @@ const sweep = (schema: string) => `
                  select r.ctid
                    from ${schema}.records r
                   where r.status is not null and r.expires_at <= (select clock_timestamp())
+                    and r.expires_at >= coalesce('epoch'::timestamptz
+                        + $2::double precision * interval '1 millisecond', '-infinity')
                   order by r.expires_at
                   limit $1
                     for update skip locked))
-          returning id),
+          returning id, expires_at),
          forgotten as
          (delete from ${schema}.attempts where record_id in (select id from swept))
-  select count(*)::integer from swept`
+  select count(*)::integer, floor(${ms('max(expires_at)')}) from swept`
 
 const stats = (schema: string) => `
   select count(*) filter (where standing = 'running')::integer,
@@ -196,13 +219,27 @@ const wait = (schema: string) => `
       on conflict (id) do update set until = greatest(w.until, excluded.until)`
 
 const look = (schema: string) => `
-  select ${ANSWER}
+  select ${LOOK}
     from ${schema}.look($1, $2, $3) a`
 
+const lookInQuota = (schema: string) => `
+  select ${LOOK}
+    from ${schema}.look_in_quota($1, $2, $3, $4, $5) a`
+
+const BEGUN = `${LOOK}, current_setting('transaction_isolation') as isolation,
+         ${TRANSACTION} as transaction`
+
 const beginTransaction = (schema: string) => `
-  select ${ANSWER}, current_setting('transaction_isolation') as isolation,
-         ${TRANSACTION} as transaction
+  select ${BEGUN}
     from ${schema}.begin_transaction($1, $2, $3, $4, $5, $6, $7) a`
+
+const beginInQuota = (schema: string) => `
+  select ${BEGUN}
+    from ${schema}.begin_in_quota($1, $2, $3, $4, $5, $6, $7, $8, $9) a`
+
+const beginOrFail = (schema: string) => `
+  select ${schema}.begin_transaction_or_fail($1, $2, $3, $4, $5, $6, $7) as outcome,
+         current_setting('transaction_isolation') as isolation, ${TRANSACTION} as transaction`
 
 /** Stores nothing outside the transaction that was begun, which is $14. */
 const storeFinished = (schema: string) => `
@@ -211,10 +248,11 @@ const storeFinished = (schema: string) => `
          (insert into ${schema}.records (
                  fence, created_at, finished_at, expires_at, id, caller, operation, key,
                  fingerprint, owner, status, response, resource_type, resource_id, request_id, ip,
-                 user_agent)
+                 user_agent, counts_until)
           select 1, transaction_timestamp(), moment,
                  moment + $15::double precision * interval '1 millisecond', $1, $2, $3, $4,
-                 $5, $6, $7, $8, $9, $10, $11, $12, $13
+                 $5, $6, $7, $8, $9, $10, $11, $12, $13,
+                 moment + $16::double precision * interval '1 millisecond'
             from clock
            where ${TRANSACTION} = $14
           returning id)

@@ -8,23 +8,42 @@ import type { RecordStatus, Resource, SealedResponse } from '../../core/record.t
 import type { Claim, ClaimRequest, ClaimResult, ListedRecord, Refusal } from '../../engine/store.ts'
 import type { Value } from './client.ts'
 
-/** Bytes of a random token and of a digest, which is what ids, fingerprints and owners are. */
+/** Bytes of a random token and of a digest, which is what ids and owners are. */
 const PACKED_BYTES: readonly number[] = [16, 32]
+
+/** The text of such a digest or token; its last character holds fewer bits than the others. */
+const PACKABLE = /^(?:[\w-]{42}[AEIMQUYcgkosw048]|[\w-]{21}[AQgw])$/
+
+/** Characters of a digest. */
+const DIGEST_LENGTH = 43
 
 /** Put before anything else, so that it can never have one of those lengths. */
 const MARK: Uint8Array = Buffer.alloc(33)
 
+/** What fingerprints without a secret begin with, and the byte that stands for it. */
+const UNKEYED = '1.'
+const UNKEYED_MARK: Uint8Array = Uint8Array.of(1)
+
+/** Bytes of such a fingerprint: no other text has as many and begins with that byte. */
+const UNKEYED_BYTES = 33
+
 /** A digest or token as its bytes, which take a quarter less than the text. */
 export function pack(text: string): Uint8Array {
-  const bytes = Buffer.from(text, 'base64url')
-  const isPacked = PACKED_BYTES.includes(bytes.length) && bytes.toString('base64url') === text
-  return isPacked ? bytes : Buffer.concat([MARK, Buffer.from(text)])
+  if (PACKABLE.test(text)) return Buffer.from(text, 'base64url')
+  const digits = text.startsWith(UNKEYED) ? text.slice(UNKEYED.length) : ''
+  if (digits.length === DIGEST_LENGTH && PACKABLE.test(digits)) {
+    return Buffer.concat([UNKEYED_MARK, Buffer.from(digits, 'base64url')])
+  }
+  return Buffer.concat([MARK, Buffer.from(text)])
 }
 
 /** The inverse of {@link pack}. */
 export function unpack(packed: Uint8Array): string {
   const bytes = Buffer.from(packed)
   if (PACKED_BYTES.includes(bytes.length)) return bytes.toString('base64url')
+  if (bytes.length === UNKEYED_BYTES && bytes[0] === UNKEYED_MARK[0]) {
+    return UNKEYED + bytes.toString('base64url', 1)
+  }
   return bytes.subarray(MARK.length).toString()
 }
 
@@ -38,20 +57,36 @@ export function holder({ id, owner, fence }: Claim): readonly Value[] {
   return [pack(id), pack(owner), fence]
 }
 
-/** What `claim` and `begin_transaction` answer, in the order of the columns. */
-type AnswerRow = readonly [
+/** What `claim` answers, in the order of the columns. */
+type ClaimRow = readonly [
   outcome: ClaimResult['outcome'],
-  fence: number | null,
+  status: number | null,
+  response: Uint8Array | null,
+  rest: string | null,
   isFresh: boolean | null,
+  fence: number | null,
   abandoned: boolean | null,
   recoveryPoint: string | null,
   state: Uint8Array | null,
   input: Uint8Array | null,
+]
+
+/** What `look` and `begin_transaction` answer: as much of it as there is outside of a lease. */
+type LookRow = readonly [...RefusalRow, isFresh: boolean | null]
+
+/** What tells a refusal. */
+type RefusalRow = readonly [
+  outcome: ClaimResult['outcome'],
   status: number | null,
   response: Uint8Array | null,
+  rest: string | null,
+]
+
+/** What few answers have: as JSON, so that all the others do not pay for the columns. */
+type Rest = readonly [
   resourceType: string | null,
   resourceId: string | null,
-  owner: Uint8Array | null,
+  owner: string | null,
   requestId: string | null,
   leftMs: number | null,
   ageMs: number | null,
@@ -88,8 +123,12 @@ export function toClaimResult(
   row: readonly unknown[] | undefined,
   asked: Pick<ClaimRequest, 'id' | 'owner' | 'recoveryPoint' | 'input'>,
 ): ClaimResult {
-  const [outcome, fence, isFresh, abandoned, recoveryPoint, state, input] = answerOf(row)
-  if (outcome !== 'execute' && outcome !== 'resume' && outcome !== 'recover') return toRefusal(row)
+  // The statement selects exactly these columns; the contract tests hold both together.
+  const columns = answered(row) as ClaimRow
+  const [outcome, , , , isFresh, fence, abandoned, recoveryPoint, state, input] = columns
+  if (outcome !== 'execute' && outcome !== 'resume' && outcome !== 'recover') {
+    return toRefusal(columns)
+  }
   if (fence === null) throw new TypeError('A grant without a fence.')
 
   const claim = { id: asked.id, owner: asked.owner, fence }
@@ -102,9 +141,11 @@ export function toClaimResult(
 
 /** What `look` and `begin_transaction` answer: how to run, or what stands in the way. */
 export function toLook(row: readonly unknown[] | undefined): Look | Refusal {
-  const [outcome, , isFresh] = answerOf(row)
+  // The statements select exactly these columns.
+  const columns = answered(row) as LookRow
+  const [outcome, , , , isFresh] = columns
   const isClear = outcome === 'execute' || outcome === 'recover'
-  return isClear ? { outcome, isFresh: isFresh === true } : toRefusal(row)
+  return isClear ? { outcome, isFresh: isFresh === true } : toRefusal(columns)
 }
 
 /** Nothing stands in the way. */
@@ -114,24 +155,23 @@ export interface Look {
   readonly isFresh: boolean
 }
 
-function toRefusal(row: readonly unknown[] | undefined): Refusal {
-  const answer = answerOf(row)
-  const [outcome, , , , , , , status, sealed, type, id, owner, requestId, leftMs, ageMs] = answer
-  switch (outcome) {
-    case 'replay': {
-      const response = toResponse(status, sealed)
-      if (response === null || leftMs === null) throw new TypeError('A replay without an answer.')
-      const resource = toResource(type, id)
-      const replay = { outcome, response, resource, requestId, expiresInMs: leftMs }
-      return { ...replay, owner: owner && unpack(owner) }
-    }
-    case 'in_progress':
-      return { outcome, leaseLeftMs: leftMs, ageMs }
-    case 'mismatch':
-    case 'unknown':
-      return { outcome }
-    default:
-      throw new TypeError(`The database answered ${outcome}.`)
+function toRefusal(row: ClaimRow | LookRow): Refusal {
+  const [outcome, status, sealed, text] = row
+  if (outcome === 'mismatch' || outcome === 'unknown') return { outcome }
+  if (text === null) throw new TypeError(`The database answered ${outcome}.`)
+  // Made by the same statements.
+  const [type, id, owner, requestId, leftMs, ageMs] = JSON.parse(text) as Rest
+  if (outcome === 'in_progress') return { outcome, leaseLeftMs: leftMs, ageMs }
+  if (outcome === 'over_quota') return { outcome, roomInMs: leftMs ?? 0 }
+  const response = toResponse(status, sealed)
+  if (response === null || leftMs === null) throw new TypeError('A replay without an answer.')
+  return {
+    outcome: 'replay',
+    response,
+    resource: toResource(type, id),
+    requestId,
+    expiresInMs: leftMs,
+    owner: owner === null ? null : unpack(Buffer.from(owner, 'hex')),
   }
 }
 
@@ -166,10 +206,9 @@ export function toListedRecord(row: readonly unknown[]): ListedRecord {
   }
 }
 
-function answerOf(row: readonly unknown[] | undefined): AnswerRow {
+function answered(row: readonly unknown[] | undefined): readonly unknown[] {
   if (row === undefined) throw new TypeError('The database gave no answer.')
-  // The statements select exactly these columns; the contract tests hold both together.
-  return row as AnswerRow
+  return row
 }
 
 function toResponse(status: number | null, sealed: Uint8Array | null): SealedResponse | null {

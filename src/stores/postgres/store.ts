@@ -53,6 +53,8 @@ export class PostgresStore<Tx> implements Store<Tx> {
   readonly #queries: Queries
   readonly #notices: Notices
   #ready: Promise<void> | undefined
+  /** Up to where full batches were swept, in milliseconds; `null` once there was no more. */
+  #sweptUntil: number | null = null
 
   /** @param driver - sends what is no part of the app's transactions */
   constructor(client: Client<Tx>, settings: PostgresSettings, driver: Client<unknown> = client) {
@@ -85,12 +87,13 @@ export class PostgresStore<Tx> implements Store<Tx> {
   }
 
   async claim(request: ClaimRequest): Promise<ClaimResult> {
-    const { id, caller, operation, key, fingerprint, owner, origin } = request
+    const { id, caller, operation, key, fingerprint, owner, origin, quota } = request
     const [row] = await this.#send('claim', [
       ...[pack(id), caller, operation, key, pack(fingerprint)],
       ...[packAll(request.fingerprintsAccepted), pack(owner), request.leaseMs],
       ...[request.retentionMs, request.recoveryPoint, request.takesUnknown, request.input],
       ...[origin.requestId, origin.ip, origin.userAgent],
+      ...[quota?.keys ?? null, quota?.perMs ?? null],
     ])
     return toClaimResult(row, request)
   }
@@ -135,8 +138,11 @@ export class PostgresStore<Tx> implements Store<Tx> {
   }
 
   async sweep(limit: number): Promise<number> {
-    const [[swept] = []] = await this.#send('sweep', [limit])
-    return Number(swept)
+    const from = this.#sweptUntil
+    const swept = await this.#sweep(limit, from)
+    if (swept === limit || from === null) return swept
+    // What came to lie before that place, or was locked when it was passed.
+    return swept + (await this.#sweep(limit - swept, null))
   }
 
   async stats(): Promise<StoreStats> {
@@ -156,6 +162,13 @@ export class PostgresStore<Tx> implements Store<Tx> {
     const [[isDone] = []] = await this.#send(verb, values)
     if (isDone === true) this.#notices.wake(id)
     return isDone === true
+  }
+
+  async #sweep(limit: number, from: number | null): Promise<number> {
+    const [[count, until] = []] = await this.#send('sweep', [limit, from])
+    const swept = Number(count)
+    this.#sweptUntil = swept === limit ? Number(until) : null
+    return swept
   }
 
   #send(verb: keyof Queries, values: readonly Value[]): Promise<Rows> {

@@ -14,11 +14,19 @@
  * The key is reserved by two advisory locks that end with the transaction, so nothing is written
  * before the end, and nothing stays behind whatever breaks.
  *
+ * Where the claim goes with the first statement, the handler runs first:
+ *
+ * ```
+ *   begin + begin_transaction_or_fail + the first statement ──► refused: neither was executed
+ *              │ one flight
+ *              ▼
+ *   the handler's other statements, store_finished + commit
+ * ```
+ *
  * @module
  */
 
-import { TransactionEnded } from '../../engine/stage.ts'
-import type { Finish, Refusal } from '../../engine/store.ts'
+import type { Refusal } from '../../engine/store.ts'
 import {
   type CheckTransactionRoute,
   checkTransactionRoute,
@@ -31,16 +39,14 @@ import type {
   TransactionRequest,
   Transactions,
 } from '../../engine/transactions.ts'
-import { type Call, type Client, IDLE_MS_MAX, type Session, type Value } from './client.ts'
+import { type Call, type Client, IDLE_MS_MAX, type Session, type Statement } from './client.ts'
 import { attempt, faultOf } from './faults.ts'
 import { lockNumber } from './lock.ts'
+import { BEGIN, Grant, type Opened, openTransaction } from './open-transaction.ts'
 import type { Queries } from './queries.ts'
 import { type Look, pack, packAll, toLook } from './record.ts'
 import { Running } from './running.ts'
-import { ENQUEUER, stageJob } from './work/jobs.ts'
 import type { WorkQueries } from './work/queries.ts'
-
-const KEEP_ALIVE: Call = { statement: { name: '', text: 'select 1' }, values: [] }
 
 /** What {@link PostgresTransactions} works with. */
 export interface TransactionsParts<Tx> {
@@ -66,14 +72,43 @@ export class PostgresTransactions<Tx> implements Transactions<Tx> {
   }
 
   begin(request: TransactionRequest<Tx>): Promise<OpenTransaction<Tx> | Refusal> {
-    const ask = async () =>
-      this.#running.refusal(request) ??
-      (await attempt('begin a transaction', () => this.#begin(request)))
+    const begin = () => (this.#mayHold(request) ? this.#hold(request) : this.#begin(request))
+    const ask = async () => this.#running.refusal(request) ?? (await attempt(BEGIN, begin))
     return this.#parts.client.single ? this.#running.inTurn(request.id, ask) : ask()
   }
 
   classify(error: unknown): TransactionFault {
     return faultOf(error, this.#parts.schema)
+  }
+
+  /**
+   * Whether the claim can go with the first statement. Not in a transaction that may be serializable:
+   * for that one the record is looked for outside of it, and so before. Nor under a quota, whose
+   * count is no part of that claim.
+   */
+  #mayHold(request: TransactionRequest<Tx>): boolean {
+    const { claim, join, connection, isolation, quota } = request
+    const level = isolation ?? this.#defaultIsolation
+    const isOurs = join === undefined && connection === undefined
+    const isKnown = level !== undefined && level !== 'serializable'
+    return claim === 'with-first-statement' && isOurs && isKnown && quota === undefined
+  }
+
+  async #hold(request: TransactionRequest<Tx>): Promise<OpenTransaction<Tx> | Refusal> {
+    const { hold } = this.#parts.client
+    if (hold === undefined) return this.#begin(request)
+    const { isolation } = request
+    const grant = new Grant(this.#running, request)
+    const session = await hold({
+      isolation,
+      claim: this.#claim(request, this.#parts.queries.beginOrFail, false),
+      granted: (row) => {
+        if (isolation === undefined) this.#defaultIsolation = row.at(-2)
+        grant.grant(row)
+      },
+      failed: (error) => grant.fail(error),
+    })
+    return this.#open({ request, session, outcome: 'execute', grant })
   }
 
   async #begin(request: TransactionRequest<Tx>): Promise<OpenTransaction<Tx> | Refusal> {
@@ -85,8 +120,9 @@ export class PostgresTransactions<Tx> implements Transactions<Tx> {
     const [row] = session.rows
     const found = toLook(row)
     if ('isFresh' in found) {
-      const { outcome } = found
-      return this.#open({ request, session, outcome, transaction: String(row?.at(-1)) })
+      const grant = new Grant(this.#running, request)
+      grant.grant(row)
+      return this.#open({ request, session, outcome: found.outcome, grant })
     }
     const ended = session.rollback()
     // A replay took no lock, so its answer need not wait for a connection of ours to be free again.
@@ -102,25 +138,30 @@ export class PostgresTransactions<Tx> implements Transactions<Tx> {
     const { join, isolation = this.#defaultIsolation } = request
     if (join !== undefined || isolation !== 'serializable') return undefined
     const { client, queries } = this.#parts
-    const { id, takesUnknown } = request
+    const { id, takesUnknown, caller, quota } = request
     const values = [pack(id), packAll(request.fingerprintsAccepted), takesUnknown]
-    const [row] = await client.query({ statement: queries.look, values })
+    const [row] = await client.query(
+      quota === undefined
+        ? { statement: queries.look, values }
+        : { statement: queries.lookInQuota, values: [...values, caller, quota.keys] },
+    )
     return toLook(row)
   }
 
   async #start(request: TransactionRequest<Tx>, isFresh: boolean): Promise<Session<Tx>> {
     const { join, connection, isolation } = request
-    const { client } = this.#parts
-    const first = this.#claim(request, isFresh)
+    const { client, queries } = this.#parts
+    const statement = request.quota === undefined ? queries.beginTransaction : queries.beginInQuota
+    const first = this.#claim(request, statement, isFresh)
     if (join !== undefined) return client.join(join, first)
     const session = await client.begin({ first, isolation, connection })
     if (isolation === undefined) this.#defaultIsolation = session.rows[0]?.at(-2)
     return session
   }
 
-  #claim(request: TransactionRequest<Tx>, isFresh: boolean): Call {
-    const { schema, queries, client } = this.#parts
-    const { id, fingerprint } = request
+  #claim(request: TransactionRequest<Tx>, statement: Statement, isFresh: boolean): Call {
+    const { schema, client } = this.#parts
+    const { id, fingerprint, caller, quota } = request
     // The settings of a joined transaction are the user's, and a single session must not end.
     const isOurs = request.join === undefined && !client.single
     const values = [
@@ -132,65 +173,14 @@ export class PostgresTransactions<Tx> implements Transactions<Tx> {
       isFresh,
       isOurs ? Math.min(Math.ceil(request.leaseMs), IDLE_MS_MAX) : null,
     ]
-    return { statement: queries.beginTransaction, values }
+    return { statement, values: quota === undefined ? values : [...values, caller, quota.keys] }
   }
 
-  #open({ request, session, outcome, transaction }: Opened<Tx>): OpenTransaction<Tx> {
+  #open(
+    opened: Pick<Opened<Tx>, 'request' | 'session' | 'outcome' | 'grant'>,
+  ): OpenTransaction<Tx> {
     const { queries, wake } = this.#parts
-    const forget = this.#running.open(request.id, request.fingerprint)
-    let isOver = false
-    let hasStaged = false
-    const end = async <T>(run: () => Promise<T>): Promise<T> => {
-      isOver = true
-      try {
-        return await run()
-      } finally {
-        forget()
-        wake(request.id)
-        if (hasStaged) wake(ENQUEUER)
-      }
-    }
-    return {
-      outcome,
-      tx: session.handle,
-      commit: (finish) =>
-        end(async () => {
-          const values = finishedValues(request, finish, transaction)
-          const stored = await session.commit({ statement: queries.storeFinished, values })
-          if (stored.length === 0) throw new TransactionEnded()
-        }),
-      async stage(job) {
-        if (isOver) throw new Error('The transaction is over.')
-        hasStaged = true
-        return stageJob(queries, session, { job, recordId: request.id, transaction })
-      },
-      rollback: () => end(() => session.rollback()),
-      async keepAlive() {
-        if (isOver || request.join !== undefined) return
-        // A failed or broken transaction shows when it is to end.
-        await session.query(KEEP_ALIVE).catch(() => {})
-      },
-    }
+    const { request, session, outcome, grant } = opened
+    return openTransaction({ request, session, outcome, grant, queries, wake })
   }
-}
-
-interface Opened<Tx> {
-  readonly request: TransactionRequest<Tx>
-  readonly session: Session<Tx>
-  readonly outcome: OpenTransaction<Tx>['outcome']
-  /** Which transaction was begun, so that the record is stored in no other. */
-  readonly transaction: string
-}
-
-function finishedValues(
-  { id, caller, operation, key, fingerprint, owner, origin }: TransactionRequest<unknown>,
-  { response, resource, retentionMs }: Finish,
-  transaction: string,
-): readonly Value[] {
-  return [
-    ...[pack(id), caller, operation, key, pack(fingerprint), pack(owner)],
-    ...[response.status, response.sealed],
-    ...[resource?.type ?? null, resource?.id ?? null, origin.requestId, origin.ip],
-    ...[origin.userAgent, transaction, retentionMs],
-  ]
 }

@@ -16,6 +16,8 @@ export type Reply = null | number | string | Buffer | readonly Reply[]
 
 /** One Redis server, or a cluster of them. */
 export interface Connection {
+  /** Whether keys are spread over servers, so that a script has only those of one hash slot. */
+  readonly isCluster: boolean
   /** Sends a command to the server that holds `key`. */
   send(key: string, command: readonly Argument[]): Promise<Reply>
   /** Every server that holds keys of its own; a single one unless it is a cluster. */
@@ -49,7 +51,7 @@ export function script(source: string): Script {
   return { source, sha: createHash('sha1').update(source).digest('hex') }
 }
 
-/** What a script works on; all keys belong to one record and so to one hash slot. */
+/** What a script works on; on a cluster all keys belong to one record and so to one hash slot. */
 export interface ScriptInput {
   readonly keys: readonly [string, ...string[]]
   readonly args?: readonly Argument[]

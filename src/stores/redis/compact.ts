@@ -6,9 +6,10 @@
  *
  * ```
  * (nothing)        null
- * 0 text           a text that is empty or begins with a character below 3
+ * 0 text           a text that is empty or begins with a character below 4
  * 1 16 bytes       a UUID in lower case
  * 2 bytes          base64url without padding, at least 16 characters
+ * 3 bytes          the same after `1.`, as in fingerprints
  * text             any other, in UTF-8
  * ```
  *
@@ -18,21 +19,24 @@
 const PLAIN = 0
 const UUID = 1
 const BASE64URL = 2
+const FINGERPRINT = 3
 
 const UUID_FORM = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
-const BASE64URL_FORM = /^[\w-]{16,}$/
+const BASE64URL_FORM = /^(1\.)?([\w-]{16,})$/
 
 /** The bytes of a text. */
 export function compact(text: string | null): Buffer {
   if (text === null) return Buffer.alloc(0)
   if (UUID_FORM.test(text)) return tagged(UUID, Buffer.from(text.replaceAll('-', ''), 'hex'))
-  if (BASE64URL_FORM.test(text)) {
-    const bytes = Buffer.from(text, 'base64url')
+  const [, head, digits = ''] = BASE64URL_FORM.exec(text) ?? []
+  if (digits !== '') {
+    const bytes = Buffer.from(digits, 'base64url')
+    const tag = head === undefined ? BASE64URL : FINGERPRINT
     // Other spellings of the same bytes stay texts.
-    if (bytes.toString('base64url') === text) return tagged(BASE64URL, bytes)
+    if (bytes.toString('base64url') === digits) return tagged(tag, bytes)
   }
   const bytes = Buffer.from(text)
-  return (bytes[0] ?? PLAIN) > BASE64URL ? bytes : tagged(PLAIN, bytes)
+  return (bytes[0] ?? PLAIN) > FINGERPRINT ? bytes : tagged(PLAIN, bytes)
 }
 
 /** The text of the bytes. */
@@ -47,6 +51,8 @@ export function expand(bytes: Buffer): string | null {
       return rest.toString('hex').replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-')
     case BASE64URL:
       return rest.toString('base64url')
+    case FINGERPRINT:
+      return `1.${rest.toString('base64url')}`
     default:
       return bytes.toString()
   }

@@ -7,12 +7,16 @@
  * two apart, also to `SCAN`.
  *
  * ```
- * hash    fence fingerprint owner leaseUntil recoveryPoint createdAt expiresAt about state input
+ * hash    fence fingerprint owner leaseUntil recoveryPoint createdAt expiresAt about state input quota
  *         (a field that is null is absent)
  * string  fence fingerprint owner recoveryPoint createdAt tookMs keptMs about status sealed resource
  *         (MessagePack, one after the other; false for null; finishedAt = createdAt + tookMs,
  *         expiresAt = finishedAt + keptMs)
  * ```
+ *
+ * Keys that count towards the quota of a caller are members of one sorted set, by the instant until
+ * which they count. It is there for as long as one of them does. `quota` is the name of that set, in
+ * records that were made under a quota.
  *
  * `about` is MessagePack of caller, operation, key, requestId, ip and user agent. These, owner and
  * fingerprint are texts as `compact.ts` writes them; resource is JSON. Instants are milliseconds of
@@ -24,7 +28,8 @@
 
 import { type Script, script } from './client.ts'
 
-const READ = `
+/** The time, and what the key is. */
+export const READ = `
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local kind = redis.call('TYPE', KEYS[1]).ok
@@ -53,80 +58,6 @@ local function extend(leaseMs)
   redis.call('HSET', KEYS[1], 'leaseUntil', leaseUntil, 'expiresAt', expiresAt)
 end
 `
-
-/**
- * Says what `core/decide.ts` says, in the same order.
- *
- * - KEYS: record
- * - ARGV: owner, leaseMs, retentionMs, takesUnknown (1 or 0), caller, operation, key, requestId, ip,
- *   user agent, number of accepted fingerprints, these fingerprints, then names and values of
- *   further fields of a fresh record
- * - replies `execute`, `resume` or `recover` with fence and abandoned (1 or 0), and, unless the
- *   record is fresh, recoveryPoint, state, input
- * - replies `replay` with status, sealed, resource, owner, requestId, milliseconds left
- * - replies `in_progress` with milliseconds of lease left, milliseconds of age
- * - replies `mismatch` or `unknown`
- */
-export const CLAIM: Script = script(`
-${READ}
-local owner, leaseMs, retentionMs, takesUnknown = unpack(ARGV, 1, 4)
-local count = ARGV[11]
-
-local function accepts(fingerprint)
-  for i = 12, 11 + count do
-    if ARGV[i] == fingerprint then return true end
-  end
-  return false
-end
-
-local function fresh(abandoned)
-  if kind ~= 'none' then redis.call('DEL', KEYS[1]) end
-  local leaseUntil = now + leaseMs
-  local expiresAt = math.max(now + retentionMs, leaseUntil)
-  redis.call('HSET', KEYS[1], 'fence', 1, 'owner', owner, 'leaseUntil', leaseUntil,
-    'createdAt', now, 'expiresAt', expiresAt, 'about', cmsgpack.pack(unpack(ARGV, 5, 10)),
-    unpack(ARGV, 12 + count))
-  return { 'execute', 1, abandoned }
-end
-
-if kind == 'none' then return fresh(0) end
-
-if kind == 'string' then
-  local _, fingerprint, holder, _, createdAt, tookMs, keptMs, about, status, sealed, resource =
-    cmsgpack.unpack(redis.call('GET', KEYS[1]))
-  local leftMs = createdAt + tookMs + keptMs - now
-  if leftMs <= 0 then return fresh(0) end
-  if not accepts(fingerprint) then return { 'mismatch' } end
-  local _, _, _, requestId = cmsgpack.unpack(about)
-  return { 'replay', status, sealed, resource, holder, requestId, leftMs }
-end
-
-local fence, fingerprint, holder, leaseUntil, recoveryPoint, createdAt, expiresAt =
-  unpack(redis.call('HMGET', KEYS[1], 'fence', 'fingerprint', 'owner', 'leaseUntil',
-    'recoveryPoint', 'createdAt', 'expiresAt'))
-
-local function grant(outcome, fence)
-  local leaseUntil = now + leaseMs
-  local keptUntil = math.max(expiresAt, now + retentionMs, leaseUntil)
-  redis.call('HSET', KEYS[1], 'fence', fence, 'owner', owner, 'leaseUntil', leaseUntil,
-    'expiresAt', keptUntil)
-  return { outcome, fence, 0, recoveryPoint, unpack(redis.call('HMGET', KEYS[1], 'state', 'input')) }
-end
-
-if tonumber(expiresAt) <= now then return fresh(1) end
-if not accepts(fingerprint) then return { 'mismatch' } end
-fence = tonumber(fence)
-if holder == owner then
-  if fence == 1 then return grant('execute', fence) end
-  return grant(recoveryPoint and 'resume' or 'recover', fence)
-end
-if leaseUntil and tonumber(leaseUntil) > now then
-  return { 'in_progress', leaseUntil - now, now - createdAt }
-end
-if recoveryPoint then return grant('resume', fence + 1) end
-if takesUnknown == '1' then return grant('recover', fence + 1) end
-return { 'unknown' }
-`)
 
 /**
  * - KEYS: record
@@ -187,20 +118,22 @@ return 1
 /**
  * - KEYS: record, mark of those who watch
  * - ARGV: owner, fence, mode
- * - replies 1, or 0 if the claim is lost
+ * - replies 1, or 0 if the claim is lost; the set that a record counts in which was forgotten
  */
 export const RELEASE: Script = script(`
 ${READ}
 ${HOLDS}
 ${WAKE}
 if not holds() then return 0 end
+local quota = false
 if ARGV[3] == 'forget' then
+  quota = redis.call('HGET', KEYS[1], 'quota')
   redis.call('DEL', KEYS[1])
 else
   redis.call('HDEL', KEYS[1], 'owner', 'leaseUntil')
 end
 wake()
-return 1
+return quota or 1
 `)
 
 /**

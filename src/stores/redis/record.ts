@@ -4,6 +4,8 @@
  * @module
  */
 
+import { callerDigest } from '../../core/identity.ts'
+import type { Quota } from '../../core/quota.ts'
 import {
   type KeyRecord,
   type Origin,
@@ -31,6 +33,11 @@ export class KeyNames {
   /** Exists while somebody watches the record. */
   mark(id: string): string {
     return `${this.record(id)}:watched`
+  }
+
+  /** Holds what counts towards the quota of the caller, whose name is nobody's business here. */
+  quota(caller: string): string {
+    return `${this.#prefix}{${callerDigest(caller)}}:quota`
   }
 
   /** The record that a key or a channel belongs to. */
@@ -61,16 +68,28 @@ export function bytes(value: Uint8Array): Buffer {
   return Buffer.from(value.buffer, value.byteOffset, value.byteLength)
 }
 
-/** The arguments of the script for a claim. */
-export function claimArguments(request: ClaimRequest): readonly Argument[] {
+/**
+ * The arguments of the script for a claim.
+ *
+ * @param quotaSet - where the record counts; `null` without a quota
+ */
+export function claimArguments(
+  request: ClaimRequest,
+  quotaSet: string | null,
+): readonly Argument[] {
   const { owner, leaseMs, retentionMs, takesUnknown, fingerprintsAccepted } = request
   const { caller, operation, key, origin, recoveryPoint, input } = request
   return [
     ...[compact(owner), duration(leaseMs), duration(retentionMs), takesUnknown ? '1' : '0'],
     ...[caller, operation, key, origin.requestId, origin.ip, origin.userAgent].map(compact),
     ...[String(fingerprintsAccepted.length), ...fingerprintsAccepted.map(compact)],
-    ...fields({ fingerprint: compact(request.fingerprint), recoveryPoint, input }),
+    ...fields({ fingerprint: compact(request.fingerprint), recoveryPoint, input, quota: quotaSet }),
   ]
+}
+
+/** What the scripts count by. */
+export function quotaArguments({ keys, perMs }: Quota, id: string): readonly Argument[] {
+  return [String(keys), duration(perMs), compact(id)]
 }
 
 /** A resource as it is kept. */
@@ -92,6 +111,8 @@ export function parseClaim(reply: Reply, request: ClaimRequest): ClaimResult {
       return replay(rest)
     case 'in_progress':
       return { outcome: 'in_progress', leaseLeftMs: Number(rest[0]), ageMs: Number(rest[1]) }
+    case 'over_quota':
+      return { outcome: 'over_quota', roomInMs: Number(rest[0]) }
     case 'mismatch':
       return { outcome: 'mismatch' }
     case 'unknown':

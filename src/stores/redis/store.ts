@@ -23,11 +23,12 @@ import type {
   Unwatch,
 } from '../../engine/store.ts'
 import { checkSafety } from './check.ts'
-import { type Argument, type Connection, run, type Script } from './client.ts'
+import { CLAIM, CLAIM_IN_QUOTA, COUNT } from './claim-queries.ts'
+import { type Argument, type Connection, type Reply, run, type Script } from './client.ts'
 import { compact } from './compact.ts'
 import { connectionOf, type RedisClient } from './connect.ts'
 import { type RedisStoreOptions, resolveOptions } from './options.ts'
-import { ADVANCE, CLAIM, FIND, FINISH, RELEASE, RENEW, SWEEP } from './queries.ts'
+import { ADVANCE, FIND, FINISH, RELEASE, RENEW, SWEEP } from './queries.ts'
 import {
   bytes,
   claimArguments,
@@ -37,6 +38,7 @@ import {
   packResource,
   parseClaim,
   parseRecord,
+  quotaArguments,
 } from './record.ts'
 import { decodePosition, encodePosition, type Position, SLICE_KEYS, walk } from './scan.ts'
 import { Signals } from './signals.ts'
@@ -78,11 +80,25 @@ class RedisStore implements Store {
   }
 
   async claim(request: ClaimRequest): Promise<ClaimResult> {
-    const reply = await run(this.#connection, CLAIM, {
-      keys: [this.#names.record(request.id)],
-      args: claimArguments(request),
+    const { id, caller, quota } = request
+    const record = this.#names.record(id)
+    if (quota === undefined) {
+      const args = claimArguments(request, null)
+      return parseClaim(await run(this.#connection, CLAIM, { keys: [record], args }), request)
+    }
+    const set = this.#names.quota(caller)
+    const args = claimArguments(request, set)
+    const counting = quotaArguments(quota, id)
+    const reply = await run(this.#connection, CLAIM_IN_QUOTA, {
+      keys: this.#connection.isCluster ? [record] : [record, set],
+      args: [...args, ...counting],
     })
-    return parseClaim(reply, request)
+    if (!isFresh(reply)) return parseClaim(reply, request)
+
+    // The set is on another server. A key that is counted and then not made no longer counts in time.
+    const roomInMs = Number(await run(this.#connection, COUNT, { keys: [set], args: counting }))
+    if (roomInMs > 0) return { outcome: 'over_quota', roomInMs }
+    return parseClaim(await run(this.#connection, CLAIM, { keys: [record], args }), request)
   }
 
   renew(claim: Claim, leaseMs: number): Promise<boolean> {
@@ -99,8 +115,13 @@ class RedisStore implements Store {
     return this.#write(FINISH, claim, resource === null ? args : [...args, packResource(resource)])
   }
 
-  release(claim: Claim, mode: ReleaseMode): Promise<boolean> {
-    return this.#write(RELEASE, claim, [mode])
+  async release(claim: Claim, mode: ReleaseMode): Promise<boolean> {
+    const reply = await this.#send(RELEASE, claim, [mode])
+    if (!Buffer.isBuffer(reply)) return Number(reply) === 1
+    // What was forgotten no longer counts. If this fails, it does so for as long as the quota says.
+    const command = ['zrem', reply, compact(claim.id)]
+    await this.#connection.send(String(reply), command).catch(() => {})
+    return true
   }
 
   async find(id: string): Promise<ListedRecord | undefined> {
@@ -171,11 +192,14 @@ class RedisStore implements Store {
   }
 
   async #write(script: Script, claim: Claim, args: readonly Argument[]): Promise<boolean> {
-    const reply = await run(this.#connection, script, {
+    return Number(await this.#send(script, claim, args)) === 1
+  }
+
+  #send(script: Script, claim: Claim, args: readonly Argument[]): Promise<Reply> {
+    return run(this.#connection, script, {
       keys: [this.#names.record(claim.id), this.#names.mark(claim.id)],
       args: [compact(claim.owner), String(claim.fence), ...args],
     })
-    return Number(reply) === 1
   }
 
   async #read(keys: readonly string[]): Promise<readonly ListedRecord[]> {
@@ -196,6 +220,11 @@ class RedisStore implements Store {
     }
     return swept
   }
+}
+
+/** Whether a record would be made, and the key is to be counted before. */
+function isFresh(reply: Reply): boolean {
+  return Array.isArray(reply) && String(reply[0]) === 'fresh'
 }
 
 /** What Redis type a record of that standing has; an expired one may have either. */

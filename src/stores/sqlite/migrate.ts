@@ -16,12 +16,13 @@ import {
 import type { SqliteDatabase } from './client.ts'
 import type { Connection } from './connection.ts'
 import { records } from './migrations/0001-records.ts'
+import { quota } from './migrations/0002-quota.ts'
 import type { Patience } from './patience.ts'
 import type { Queries } from './queries.ts'
 
 /** Every step of the schema, in order. */
 export function migrations(prefix: string): readonly Migration[] {
-  return [records(prefix)]
+  return [records(prefix), quota(prefix)]
 }
 
 /** What the schema is compared with, and what to do about a difference. */

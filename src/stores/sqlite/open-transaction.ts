@@ -77,6 +77,7 @@ export class OpenSqliteTransaction<Tx extends SqliteDatabase> implements OpenTra
     // Under the write lock nobody can have added one; if that ever fails, it shows.
     if (sight.record === undefined) table.insert(record)
     else table.put(record)
+    table.count(record.id, request.quota)
   }
 
   #claimed(): KeyRecord {

@@ -37,6 +37,10 @@ export interface Queries {
   readonly put: string
   /** Deletes a record. (id) */
   readonly remove: string
+  /** Has a record count for so many milliseconds. (milliseconds, id) */
+  readonly count: string
+  /** Milliseconds until a fresh key has room; no row when there is. (caller, keys less one) */
+  readonly room: string
   /** Changes nothing, and takes the write lock. */
   readonly lock: string
   /** What a listing filters by, in order of the id. (id to start after, limit) */
@@ -72,6 +76,11 @@ export function queries(prefix: string): Queries {
     insert,
     put: `${insert} on conflict (id) do update set ${ASSIGNMENTS}`,
     remove: `delete from ${records} where id = ?`,
+    count: `update ${records} set counts_until = ${NOW} + ? where id = ?`,
+    room: `
+      select counts_until - ${NOW} as ms
+        from ${records} where caller = ? and counts_until > ${NOW}
+       order by counts_until desc limit 1 offset ?`,
     lock: `delete from ${records} where false`,
     scan: scan(''),
     scanUnfinished: scan('and response_status is null'),

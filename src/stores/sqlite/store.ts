@@ -7,7 +7,7 @@
  * @module
  */
 
-import { decide } from '../../core/decide.ts'
+import { type Decision, decide, isFresh } from '../../core/decide.ts'
 import { type KeyRecord, type RecordStatus, statusOf } from '../../core/record.ts'
 import {
   advanced,
@@ -28,6 +28,7 @@ import type {
   Finish,
   ListedRecord,
   ListQuery,
+  OverQuota,
   RecordPage,
   ReleaseMode,
   Store,
@@ -99,14 +100,19 @@ export class SqliteRecords<Tx extends SqliteDatabase> implements SqliteStore<Tx>
     const seen = this.#connection.peek(() => this.#table.look(request.id))
     const first = seen && judge(seen)
     if (first && !('fence' in first)) return refused(first.kind, seen.record, seen.now)
+    const full = first && this.#connection.peek(() => this.#overQuota(request, first))
+    if (full) return full
 
     return this.#write(() => {
       const sight = this.#table.look(request.id)
       const { record, now } = sight
       const decision = judge(sight)
       if (!('fence' in decision)) return refused(decision.kind, record, now)
+      const over = this.#overQuota(request, decision)
+      if (over) return over
       const next = claimed(record, { fresh: request, grant: decision, now })
       this.#table.put(next)
+      if (isFresh(decision)) this.#table.count(next.id, request.quota)
       return granted(decision, next)
     })
   }
@@ -197,6 +203,10 @@ export class SqliteRecords<Tx extends SqliteDatabase> implements SqliteStore<Tx>
       else this.#table.put(next)
       return true
     })
+  }
+
+  #overQuota({ caller, quota }: ClaimRequest, decision: Decision): OverQuota | undefined {
+    return quota && isFresh(decision) ? this.#table.overQuota(caller, quota) : undefined
   }
 
   #listed(id: string): ListedRecord[] {

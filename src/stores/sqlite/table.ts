@@ -1,5 +1,6 @@
+import type { Quota } from '../../core/quota.ts'
 import type { KeyRecord, RecordStatus } from '../../core/record.ts'
-import type { StoreStats } from '../../engine/store.ts'
+import type { OverQuota, StoreStats } from '../../engine/store.ts'
 import type { SqliteDatabase, SqliteStatement } from './client.ts'
 import type { Queries } from './queries.ts'
 import { type RecordRow, recordOf, valuesOf } from './record.ts'
@@ -48,6 +49,20 @@ export class Table {
 
   remove(id: string): void {
     this.#prepared(this.#queries.remove).run(id)
+  }
+
+  /** Has a fresh record count towards the quota that it was made under. */
+  count(id: string, quota: Quota | undefined): void {
+    if (quota) this.#prepared(this.#queries.count).run(Math.round(quota.perMs), id)
+  }
+
+  /** Whether a fresh record of the caller would be one too many. */
+  overQuota(caller: string, quota: Quota): OverQuota | undefined {
+    // The query selects just this column; a handle may be set to read integers as big ones.
+    const row = this.#prepared(this.#queries.room).get(caller, quota.keys - 1) as
+      | { readonly ms: number | bigint }
+      | undefined
+    return row && { outcome: 'over_quota', roomInMs: Number(row.ms) }
   }
 
   lock(): void {

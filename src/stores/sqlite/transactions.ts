@@ -8,7 +8,7 @@
  * @module
  */
 
-import { decide } from '../../core/decide.ts'
+import { decide, isFresh } from '../../core/decide.ts'
 import { invalid } from '../../core/options.ts'
 import { STARTED } from '../../core/record.ts'
 import type { Grant } from '../../core/transition.ts'
@@ -34,7 +34,7 @@ import { OpenSqliteTransaction } from './open-transaction.ts'
 import type { SqliteSettings } from './options.ts'
 import { Patience } from './patience.ts'
 import type { Queries } from './queries.ts'
-import type { Sight } from './table.ts'
+import type { Sight, Table } from './table.ts'
 
 /** How a transaction is held, and how what was taken for it is given back. */
 interface Hold {
@@ -126,7 +126,7 @@ export class SqliteTransactions<Tx extends SqliteDatabase> implements Transactio
       await patience.attempt(() => bracket.open())
       const table = Connection.of(tx).table(this.#queries)
       const sight = table.look(request.id)
-      const verdict = judge(request, sight)
+      const verdict = withinQuota(judge(request, sight), request, table)
       if ('grant' in verdict) {
         return new OpenSqliteTransaction({
           ...{ ...verdict, tx, request, sight, bracket, table },
@@ -167,11 +167,24 @@ export class SqliteTransactions<Tx extends SqliteDatabase> implements Transactio
   }
 }
 
+/** A transaction that may open. */
+interface Opens {
+  readonly outcome: 'execute' | 'recover'
+  readonly grant: Grant
+}
+
+/** The verdict as it is, or that a fresh record would be one too many. */
+function withinQuota<Tx>(
+  verdict: Opens | Refusal,
+  { caller, quota }: TransactionRequest<Tx>,
+  table: Table,
+): Opens | Refusal {
+  if (quota === undefined || !('grant' in verdict)) return verdict
+  return (isFresh(verdict.grant) && table.overQuota(caller, quota)) || verdict
+}
+
 /** What the record allows: a transaction either executes, or recovers, or is refused. */
-function judge<Tx>(
-  request: TransactionRequest<Tx>,
-  { record, now }: Sight,
-): { readonly outcome: 'execute' | 'recover'; readonly grant: Grant } | Refusal {
+function judge<Tx>(request: TransactionRequest<Tx>, { record, now }: Sight): Opens | Refusal {
   const claimant = { ...request, fingerprints: request.fingerprintsAccepted }
   const grant = decide(record, claimant, now)
   if (!('fence' in grant)) return refused(grant.kind, record, now)

@@ -53,6 +53,22 @@ export const conflictChecks: readonly AdapterCheck[] = [
       }),
   },
   {
+    name: 'answers 429 with Retry-After when the key is one too many for the quota, and runs nothing',
+    check: (harness) =>
+      inWorld(harness, { options: { quota: { keys: 1, perMs: 60_000 } } }, async (world) => {
+        assert.ok((await world.ask()).status < 300)
+        const answer = await world.ask({ key: 'key-2' })
+        assertProblem(answer, 429, 'idempotency-quota-exceeded')
+        assert.equal(answer.json['retryable'], true)
+        const seconds = Number(answer.header('retry-after'))
+        assert.ok(seconds >= 1 && seconds <= 60, `Retry-After is ${seconds}`)
+        assert.equal(answer.header('idempotency-key'), 'key-2')
+        assert.equal(answer.header('idempotency-stored'), 'false')
+        await world.replay()
+        assert.equal(world.runs, 1)
+      }),
+  },
+  {
     name: 'waits for the first request where the route says so',
     check: (harness) =>
       whileRunning(harness, { waitMs: 10_000 }, async (world, gate) => {

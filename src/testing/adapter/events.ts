@@ -11,7 +11,7 @@ import { type Ask, Gate, inOneWorld, inWorld, type World } from './world.ts'
 
 const OUTCOMES: readonly EventType[] = [
   ...(['executed', 'resumed', 'replayed', 'in_progress', 'mismatch', 'unknown'] as const),
-  ...(['failed', 'rejected', 'bypassed'] as const),
+  ...(['over_quota', 'failed', 'rejected', 'bypassed'] as const),
 ]
 
 /** How often each outcome was told. */

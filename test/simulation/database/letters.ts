@@ -195,6 +195,7 @@ function settledRecord(
   return {
     ...{ id, caller, operation, key, fingerprint, origin, createdAt, made },
     ...{ fence: letter.fence + 1, owner: null, leaseUntil: null, triedAt: null, tries: 0 },
+    countsUntil: null,
     recoveryPoint: isResumed ? letter.point : null,
     state: isResumed && !isLost ? letter.state : null,
     input: isResumed ? letter.input : null,

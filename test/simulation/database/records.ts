@@ -6,7 +6,7 @@
  */
 
 import { decide } from '../../../src/core/decide.ts'
-import { isExpired, isFinished, statusOf } from '../../../src/core/record.ts'
+import { isExpired, isFinished, type KeyRecord, statusOf } from '../../../src/core/record.ts'
 import {
   advanced,
   claimed,
@@ -24,11 +24,12 @@ import type {
   Finish,
   ListedRecord,
   ListQuery,
+  OverQuota,
   RecordPage,
   ReleaseMode,
   StoreStats,
 } from '../../../src/engine/store.ts'
-import { granted, refused } from '../../../src/stores/answer.ts'
+import { granted, overQuota, refused } from '../../../src/stores/answer.ts'
 import { buryRecord, withdrawLetter } from './letters.ts'
 import { awaitRow, isFree, rowLock } from './session.ts'
 import type { RecordRow, Tables } from './tables.ts'
@@ -47,9 +48,11 @@ export function claim(tables: Tables, request: ClaimRequest): ClaimResult {
   const claimant = { ...request, fingerprints: request.fingerprintsAccepted }
   const decision = flawedDecision(tables, record) ?? decide(record, claimant, now)
   if (!('fence' in decision)) return refused(decision.kind, record, now)
+  const isFresh = decision.kind === 'execute' && decision.fresh
+  const over = isFresh ? refusedByQuota(tables, request) : undefined
+  if (over !== undefined) return over
 
   awaitRow(tables, request.id)
-  const isFresh = decision.kind === 'execute' && decision.fresh
   if (record !== undefined && isFresh) {
     if (!isFinished(record) && !tables.has('abandoned-unburied')) {
       buryRecord(tables, record, { cause: 'abandoned', error: null, isUntold: true })
@@ -59,11 +62,31 @@ export function claim(tables: Tables, request: ClaimRequest): ClaimResult {
   const next = claimed(record, { fresh: request, grant: decision, now })
   const made = isFresh || record === undefined ? tables.number() : record.made
   const tried = isFresh ? { triedAt: null, tries: 0 } : { triedAt: now, tries: record?.tries ?? 0 }
-  const row: RecordRow = { ...next, ...tried, made }
+  const countsUntil = isFresh ? untilWhen(request, now) : (record?.countsUntil ?? null)
+  const row: RecordRow = { ...next, ...tried, made, countsUntil }
   if (tables.has('fence-stands-still')) Object.assign(row, { fence: record?.fence ?? row.fence })
   tables.put(row.id, row, 'claim')
   if (decision.kind === 'recover') withdrawLetter(tables, row, 'A later request took it up.')
   return granted({ ...decision, fence: row.fence }, row)
+}
+
+type Counted = Pick<ClaimRequest, 'caller' | 'quota'>
+
+/** The answer to a fresh key that is one too many; `undefined` when there is room. */
+export function refusedByQuota(tables: Tables, { caller, quota }: Counted): OverQuota | undefined {
+  if (quota === undefined) return undefined
+  const now = tables.now()
+  const untils = [...tables.records.values()].flatMap((row) =>
+    row.caller === caller && row.countsUntil !== null && row.countsUntil > now
+      ? [row.countsUntil]
+      : [],
+  )
+  return overQuota(untils, quota, now)
+}
+
+/** Until when a record that is made now counts. */
+export function untilWhen({ quota }: Counted, now: number): number | null {
+  return quota === undefined ? null : now + quota.perMs
 }
 
 /** What a store with a planted bug decides; `undefined` where it decides as it should. */
@@ -192,6 +215,7 @@ function write(tables: Tables, claim: Claim, { verb, move }: Writing): boolean {
 }
 
 /** The record without what only the table knows. */
-function bare({ made: _made, triedAt: _triedAt, tries: _tries, ...record }: RecordRow) {
+function bare(row: RecordRow): KeyRecord {
+  const { made: _made, triedAt: _triedAt, tries: _tries, countsUntil: _until, ...record } = row
   return record
 }

@@ -16,6 +16,8 @@ export interface RecordRow extends KeyRecord {
   readonly made: number
   readonly triedAt: number | null
   readonly tries: number
+  /** Until when it counts for the quota that it was made under; `null` without one. */
+  readonly countsUntil: number | null
 }
 
 /** A line of history. */

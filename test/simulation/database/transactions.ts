@@ -10,6 +10,7 @@ import type { Finish, Refusal } from '../../../src/engine/store.ts'
 import type { TransactionRequest } from '../../../src/engine/transactions.ts'
 import { refused } from '../../../src/stores/answer.ts'
 import { buryRecord, withdrawLetter } from './letters.ts'
+import { refusedByQuota, untilWhen } from './records.ts'
 import { Blocked, DatabaseError, rowLock, Session } from './session.ts'
 import type { RecordRow, Tables } from './tables.ts'
 
@@ -39,6 +40,12 @@ export function beginTransaction(
   if (isReserved && !session.lock(`any ${id}`)) {
     session.end()
     return { outcome: 'mismatch' }
+  }
+  const isFresh = record === undefined || isExpired(record, tables.now())
+  const over = isFresh ? refusedByQuota(tables, request) : undefined
+  if (over !== undefined) {
+    session.end()
+    return over
   }
   if (record !== undefined) makeWay(tables, session, record)
   return { outcome: look, session, beganAt: tables.now() }
@@ -95,7 +102,7 @@ export function commitTransaction(
       ...{ id, caller, operation, key, fingerprint, owner, origin, response, resource },
       ...{ fence: 1, leaseUntil: null, recoveryPoint: null, state: null, input: null },
       ...{ createdAt: beganAt, finishedAt: now, expiresAt: now + retentionMs },
-      ...{ made: tables.number(), triedAt: null, tries: 0 },
+      ...{ made: tables.number(), triedAt: null, tries: 0, countsUntil: untilWhen(request, now) },
     }
     if (!tables.has('record-uncommitted')) tables.put(id, record, 'commit')
   })

@@ -8,7 +8,8 @@
  * @module
  */
 
-import { type Call, type Client, type Listener, parseValue } from '../client.ts'
+import { type Call, type Client, type Listener, parseValue, type Statement } from '../client.ts'
+import { PgHeldSession } from './pg-held.ts'
 import { beginOn, joinOn, type Wire } from './wire.ts'
 
 /** What the store asks `pg` to execute. */
@@ -46,18 +47,20 @@ export interface PgPoolClient extends PgConnection {
 
 /** A `Pool` of `pg` whose connections are `Connection`. */
 export interface PgPool<Connection> {
-  readonly options?: { readonly max?: number | undefined }
+  readonly options?: { readonly max?: number | undefined; readonly pipeline?: boolean | undefined }
   readonly connect: {
     (): Promise<Connection>
     (callback: (...values: never[]) => void): void
   }
   query(query: PgQuery): Promise<PgResult>
   on(event: 'acquire', listener: (connection: Connection) => void): unknown
+  on(event: 'error', listener: (error: Error) => void): unknown
 }
 
 /** The store's view of a pool. */
 export function pgClient<Tx extends PgPoolClient>(pool: PgPool<Tx>, prepare: boolean): Client<Tx> {
   const toQuery = (call: Call) => queryOf(call, prepare)
+  listenForErrors(pool)
   return {
     source: pool,
     single: false,
@@ -66,6 +69,14 @@ export function pgClient<Tx extends PgPoolClient>(pool: PgPool<Tx>, prepare: boo
       const own = opening.connection
       return beginOn(wireOf(own ?? (await pool.connect()), toQuery, own === undefined), opening)
     },
+    // What is not sent ahead or not prepared would gain nothing.
+    hold:
+      prepare && pool.options?.pipeline === true
+        ? async (holding) => {
+            const connection = await pool.connect()
+            return new PgHeldSession(connection, wireOf(connection, toQuery, true), holding)
+          }
+        : undefined,
     join: (tx, first) => joinOn(wireOf(tx, toQuery, false), first),
     shelter: () => shelter(pool),
     listen:
@@ -73,6 +84,18 @@ export function pgClient<Tx extends PgPoolClient>(pool: PgPool<Tx>, prepare: boo
         ? undefined
         : async (listener) => listenOn(await pool.connect(), listener),
   }
+}
+
+const listenedTo = new WeakSet<object>()
+
+/**
+ * A connection that breaks while it lies idle would end the process if nobody listened. The pool has
+ * dropped it by then, and whoever asks for one next is given another or is told.
+ */
+function listenForErrors<Tx>(pool: PgPool<Tx>): void {
+  if (listenedTo.has(pool)) return
+  listenedTo.add(pool)
+  pool.on('error', () => {})
 }
 
 const sheltered = new WeakSet<object>()
@@ -101,11 +124,27 @@ const types: PgQuery['types'] = {
   },
 }
 
-function queryOf({ statement: { name, text }, values }: Call, prepare: boolean): PgQuery {
-  const own = [...values]
-  return prepare
-    ? { name, text, values: own, rowMode: 'array', types }
-    : { text, values: own, rowMode: 'array', types }
+/** A statement without its values. */
+type Unbound = Omit<PgQuery, 'values'>
+
+/** Prepared and not, by statement. */
+const unbound = [new WeakMap<Statement, Unbound>(), new WeakMap<Statement, Unbound>()] as const
+
+/** What is the same each time is inherited: `pg` copies each property that a query has of its own. */
+function queryOf({ statement, values }: Call, prepare: boolean): PgQuery {
+  const known = unbound[prepare ? 1 : 0]
+  const { name, text } = statement
+  let prototype = known.get(statement)
+  if (prototype === undefined) {
+    prototype = prepare
+      ? { name, text, rowMode: 'array', types }
+      : { text, rowMode: 'array', types }
+    known.set(statement, prototype)
+  }
+  // Made of that prototype and its values, it has all that is asked for.
+  const query = Object.create(prototype) as Unbound & { values: unknown[] }
+  query.values = [...values]
+  return query
 }
 
 function wireOf<Tx extends PgPoolClient>(

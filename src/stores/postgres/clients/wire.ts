@@ -59,13 +59,27 @@ export function beginOn<Tx>(
   wire: Wire<Tx>,
   { first, isolation }: Opening<Tx>,
 ): Promise<Session<Tx>> {
-  return openOn(wire, first, {
-    open: `begin ${isolationClause(isolation)}`,
+  return openOn(wire, first, transaction(isolation))
+}
+
+/** The session of a transaction that somebody else begins, by {@link beginText}. */
+export function sessionOn<Tx>(wire: Wire<Tx>, isolation: Isolation | undefined): Session<Tx> {
+  return new WireSession(wire, transaction(isolation), [])
+}
+
+/** The statement that begins a transaction. */
+export function beginText(isolation: Isolation | undefined): string {
+  return `begin ${isolationClause(isolation)}`
+}
+
+function transaction(isolation: Isolation | undefined): Bracket {
+  return {
+    open: beginText(isolation),
     close: 'commit',
     confirmation: 'COMMIT',
     undo: 'rollback',
     failsClean: true,
-  })
+  }
 }
 
 /** Begins a part of a transaction that is open already. */

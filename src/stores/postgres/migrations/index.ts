@@ -7,13 +7,14 @@ import { letters } from './0004-letters.ts'
 import { stats } from './0005-stats.ts'
 import { admin } from './0006-admin.ts'
 import { fewerIndexes } from './0007-fewer-indexes.ts'
+import { quota } from './0008-quota.ts'
+import { firstStatement } from './0009-first-statement.ts'
 
 /** Every step of the schema, in order. */
 export function migrations(schema: string): readonly Migration[] {
-  return [records, transactions, work, letters, stats, admin, fewerIndexes].map((step) => ({
-    ...step,
-    sql: placed(step.sql, schema),
-  }))
+  const first = [records, transactions, work, letters, stats, admin]
+  const steps = [...first, fewerIndexes, quota, firstStatement]
+  return steps.map((step) => ({ ...step, sql: placed(step.sql, schema) }))
 }
 
 /** The steps are written for the schema `reprise`, so that they read as what they do. */

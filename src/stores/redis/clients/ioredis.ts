@@ -46,6 +46,7 @@ const QUEUED = { enableOfflineQueue: true }
 export function ioredisConnection(client: IoredisClient): Connection {
   const send = sender(client)
   return {
+    isCluster: false,
     send: (_key, command) => send(command),
     primaries: async () => [{ address: addressOf(client.options), send }],
     listen: async (onMessage) => listener(client.duplicate(QUEUED), onMessage),
@@ -56,6 +57,7 @@ export function ioredisConnection(client: IoredisClient): Connection {
 export function ioredisClusterConnection(cluster: IoredisCluster): Connection {
   const send = sender(cluster)
   return {
+    isCluster: true,
     // The driver finds the key in the command by itself.
     send: (_key, command) => send(command),
     primaries: async () =>

@@ -47,6 +47,7 @@ const AS_BYTES: NodeRedisCommandOptions = { typeMapping: { 36: Buffer } }
 export function nodeRedisConnection(client: NodeRedisClient): Connection {
   const send = sender(client)
   return {
+    isCluster: false,
     send: (_key, command) => send(command),
     primaries: async () => [{ address: 'the only server', send }],
     listen: (onMessage) => listen(client.duplicate(), onMessage),
@@ -56,6 +57,7 @@ export function nodeRedisConnection(client: NodeRedisClient): Connection {
 /** A connection over a node-redis cluster client. */
 export function nodeRedisClusterConnection(cluster: NodeRedisCluster): Connection {
   return {
+    isCluster: true,
     // As in `sender`.
     send: (key, command) =>
       cluster.sendCommand(key, false, [...command], AS_BYTES) as Promise<Reply>,

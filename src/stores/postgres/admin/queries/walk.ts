@@ -51,6 +51,7 @@ export function walkValues(
     ...[keyPrefix ?? null, recoveryPoint ?? null, status ?? null, requestId ?? null],
     ...[filter.olderThanMs ?? null, filter.duplicatesMin ?? null],
     key === undefined ? null : Buffer.from(keyDigest(key), 'base64url'),
+    filter.hasPoint ?? null,
   ]
 }
 
@@ -135,6 +136,7 @@ function matches(schema: string): string {
   and ($10::text is null and $17::bytea is null or w.key = $10::text)
   and ($11::text is null or starts_with(w.key, $11::text))
   and ($12::text is null or w.recovery_point = $12::text)
+  and ($18::boolean is null or (w.recovery_point is not null) = $18::boolean)
   and ($13::integer is null or w.status = $13::integer)
   and ($14::text is null or w.request_id = $14::text)
   and ($15::double precision is null
