@@ -36,6 +36,7 @@ export const FIELDS: readonly (readonly [string, readonly string[], string, stri
   ['state', [], STATES.join(', '), 'state:stuck'],
   ['scope', ['caller', 'client', 'tenant'], 'the caller', 'scope:acct_42'],
   ['point', [], 'the recovery point', 'point:charge_created'],
+  ['outcome', [], 'unknown: a run stopped, and no person has it yet', 'outcome:unknown'],
   ['code', ['status'], 'the status of the answer', 'code:402'],
   ['request', [], 'the id of the request', 'request:req_8f2'],
   ['age', [], 'older than, in s, m, h or d', 'age>1h'],
@@ -120,6 +121,9 @@ function take({ field, value, filter, states }: Taking): string | undefined {
     const state = value.toLowerCase()
     if (!STATES.includes(state)) return t.filter.badValue(field, value, STATES.join(', '))
     states.push(state)
+  } else if (field === 'outcome') {
+    if (value.toLowerCase() !== 'unknown') return t.filter.badValue(field, value, 'unknown')
+    filter['isUnknown'] = true
   } else if (field === 'code') {
     if (!/^[1-5]\d\d$/.test(value)) return t.filter.badValue(field, value, 'a status such as 402')
     filter['status'] = Number(value)

@@ -102,7 +102,9 @@ export const t = {
   },
   overview: {
     ...{ window: 'Window', table: 'View as table', chart: 'View as chart' },
-    windows: { '15m': '15 min', '1h': '1 h', '24h': '24 h', '7d': '7 days' },
+    windows: {
+      ...{ '15m': 'Last 15 min', '1h': 'Last hour', '24h': 'Last 24 h', '7d': 'Last 7 days' },
+    },
     ...{ checked: 'Checked', hit: 'Replayed (hit)', miss: 'First runs (miss)' },
     ...{ prevented: 'Duplicates prevented', rate: 'Hit rate', conflict: 'In progress' },
     ...{ mismatch: 'Mismatch', hour: 'Hour', breakdown: 'Who repeats itself' },
@@ -118,12 +120,17 @@ export const t = {
       `${rate} of requests are repeats. A client repeats itself, or its keys are not unique.`,
     seeWho: 'See who',
     ...{ byOperation: 'By operation', byCaller: 'By caller', operation: 'Operation' },
-    ...{ caller: 'Caller (digest)', requests: 'Checked', share: 'Hit rate' },
+    ...{ caller: 'Caller', requests: 'Checked', share: 'Hit rate' },
     attention: 'Needs attention',
     nothing: 'Nothing needs you',
     checkedAt: 'Last check',
     query: (name: string) => `Metric ${name}`,
     mostHits: 'Sorted by replays.',
+    notCounted: 'Not recorded.',
+    notCountedHint:
+      'Requests are here, and nobody counts them: the numbers of this page are zero for that reason. Give the engine',
+    countedBy: 'onEvent: keepStats(store).onEvent',
+    countedFrom: 'of reprise/telemetry.',
   },
   workers: {
     ...{ worker: 'Worker', state: 'State', lastRun: 'Last run', done: 'Items', backlog: 'Backlog' },
@@ -131,6 +138,7 @@ export const t = {
     ...{ pause: 'Pause', resume: 'Resume', run_once: 'Run once', undo: 'Undo' },
     silent: (worker: string) => `No ${worker} running`,
     ...{ paused: 'Paused', works: 'Working', never: 'never' },
+    idle: 'Not running; nothing waits for it',
     about: {
       enqueuer: 'Hands staged jobs to the queue after the commit.',
       completer: 'Finishes what a crash or a lost client left unfinished.',
@@ -221,7 +229,8 @@ export const t = {
     waited: (span: string) => `${span} until the next attempt`,
     nowAt: 'now here',
     noHistory: 'No phases: the handler runs in one piece, and its attempts are only counted.',
-    noDuplicates: 'No duplicate was noted.',
+    noDuplicates: 'No duplicate was noted. The app notes them with keepDuplicates(store).',
+    digest: 'Caller’s digest',
     noJobs: 'No job was staged by this request, or all are handed over.',
     noCalls: 'No foreign call was made.',
     callsHint: 'Look up the derived key at the provider to see whether the call took effect.',
@@ -243,6 +252,9 @@ export const t = {
       'A request with this key said something else and was refused. Values are never kept, only their digests:',
     ...{ firstPrint: 'First request', otherPrint: 'Refused request' },
     needsPerson: 'This request needs a person.',
+    outcomeUnknown: 'The outcome of this request is unknown.',
+    comesBefore:
+      'A run stopped without an answer, and nothing is repeated. It comes before a person',
     settle: 'Settle it',
   },
   actions: {
@@ -301,6 +313,10 @@ export const t = {
     ...{ status: 'Status', body: 'Body (JSON)', noteLabel: 'Note, for the audit' },
     badJson: 'The body is not JSON.',
     submit: 'Settle',
+    coming: 'Outcome unknown, on their way here',
+    comingHint:
+      'Runs that stopped without an answer. The completer puts them before a person once clients have had time to ask again; at once with',
+    when: 'Comes here',
     nothing: 'No request needs a person',
   },
   conflicts: {

@@ -77,6 +77,16 @@ function Content({ request, onChange }: { request: RequestDetail; onChange: () =
         </button>
       </div>
       <Facts request={request} />
+      {request.personAt !== null && (
+        <div class="notice warn">
+          <p>
+            <strong>
+              <Icon name="question" /> {t.detail.outcomeUnknown}
+            </strong>{' '}
+            {t.detail.comesBefore} <Time at={request.personAt} />.
+          </p>
+        </div>
+      )}
       {letter !== null && (
         <div class="notice warn">
           <p>
@@ -163,6 +173,10 @@ function Facts({ request }: { request: RequestDetail }) {
       <dt>{t.list.caller}</dt>
       <dd>
         <Link to={withQuery('requests', { q: `scope:"${request.caller}"` })}>{request.caller}</Link>
+      </dd>
+      <dt>{t.detail.digest}</dt>
+      <dd>
+        <code>{request.callerDigest}</code>
       </dd>
       <dt>{t.detail.created}</dt>
       <dd>

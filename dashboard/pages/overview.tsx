@@ -17,6 +17,7 @@ import { Card, Heading, Loading, Problem, Tabs } from '../parts/ui.tsx'
 import { WorkerStrip } from '../parts/worker-strip.tsx'
 import { useResource } from '../resource.ts'
 import { Link, withQuery } from '../router.tsx'
+import { session } from '../session.ts'
 import { count, percent, t } from '../strings.ts'
 import { useTitle } from '../title.ts'
 
@@ -93,6 +94,7 @@ function Content({ overview, series }: { overview: Overview; series: readonly Co
         {series.length > 0 && t.overview.lines(series.length)}
       </p>
       {isEmpty && <NeverAny />}
+      {!isEmpty && !overview.recorded.counts && !session.get().isScoped && <NotCounted />}
       <div class="pair">
         <Attention concerns={overview.concerns} now={overview.now} />
         <Card title={t.pages.workers}>
@@ -105,6 +107,18 @@ function Content({ overview, series }: { overview: Overview; series: readonly Co
         <Breakdown title={t.overview.byCaller} points={overview.byCaller} of="caller" />
       </div>
     </>
+  )
+}
+
+/** Zeros mean nothing where nobody counts. */
+function NotCounted() {
+  return (
+    <div class="notice" role="note">
+      <p>
+        <strong>{t.overview.notCounted}</strong> {t.overview.notCountedHint}{' '}
+        <code>{t.overview.countedBy}</code> {t.overview.countedFrom}
+      </p>
+    </div>
   )
 }
 
@@ -173,7 +187,7 @@ function Tiles({ overview, series }: { overview: Overview; series: readonly Coun
 
 const CONCERN_PAGES: Readonly<Record<Concern['kind'], string>> = {
   ...{ dead_letters: 'person', stuck: 'stuck', worker_silent: 'workers', backlog: 'jobs' },
-  ...{ store_errors: 'workers', schema: 'workers' },
+  ...{ store_errors: 'workers', schema: 'workers', outcome_unknown: 'person' },
 }
 
 function Attention({ concerns, now }: { concerns: readonly Concern[]; now: number }) {

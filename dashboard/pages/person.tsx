@@ -5,15 +5,19 @@
  */
 
 import { useState } from 'preact/hooks'
+import type { Page, RequestSummary } from '../../src/admin/admin.ts'
+import { AT_ONCE } from '../../src/admin/explain.ts'
 import type { DeadLetter } from '../../src/engine/letters.ts'
 import { useHeldList } from '../held-list.ts'
 import { live } from '../live.ts'
 import { Icon } from '../parts/icon.tsx'
 import { ListFrame } from '../parts/list-frame.tsx'
 import { SettleDialog } from '../parts/settle-dialog.tsx'
+import { type Column, Table } from '../parts/table.tsx'
 import { Time } from '../parts/time.tsx'
 import { ErrorText } from '../parts/timeline.tsx'
-import { Heading, shorten, TableFrame, Tabs } from '../parts/ui.tsx'
+import { Card, Heading, shorten, TableFrame, Tabs } from '../parts/ui.tsx'
+import { useResource } from '../resource.ts'
 import { Link, withQuery } from '../router.tsx'
 import { may } from '../session.ts'
 import { useStore } from '../store.ts'
@@ -54,6 +58,7 @@ export function PersonPage({ query }: { query: URLSearchParams }) {
           onSettle={({ letter }) => setOpen(letter)}
         />
       </ListFrame>
+      {!isSettled && <Coming />}
       {open !== undefined && (
         <SettleDialog
           letter={open}
@@ -65,6 +70,35 @@ export function PersonPage({ query }: { query: URLSearchParams }) {
         />
       )}
     </>
+  )
+}
+
+/** What has an unknown outcome and does not need a person yet. */
+function Coming() {
+  const { data } = useResource<Page<RequestSummary>>('requests?isUnknown=true')
+  const items = data?.items ?? []
+  if (items.length === 0) return null
+  const columns: readonly Column<RequestSummary>[] = [
+    [
+      t.list.key,
+      ({ id, key }) => (
+        <Link class="row-link" to={`requests/${encodeURIComponent(id)}`}>
+          <code>{shorten(key)}</code>
+        </Link>
+      ),
+    ],
+    [t.list.operation, ({ operation }) => <code>{operation}</code>],
+    [t.list.caller, ({ caller }) => caller],
+    [t.list.age, ({ createdAt }) => <Time at={createdAt} />],
+    [t.person.when, ({ personAt }) => <Time at={personAt} />],
+  ]
+  return (
+    <Card title={t.person.coming}>
+      <p class="soft">
+        {t.person.comingHint} <code>{AT_ONCE}</code>
+      </p>
+      <Table label={t.person.coming} {...{ items, columns }} />
+    </Card>
   )
 }
 

@@ -19,7 +19,10 @@ export function Breakdown({
   points: readonly CountPoint[]
   of: 'operation' | 'caller'
 }) {
-  const rows = [...points].sort((one, other) => other.counts.hit - one.counts.hit)
+  // What workers did, and what was refused before it was checked, belongs to no row.
+  const rows = points
+    .filter(({ counts }) => checkedOf(counts) > 0)
+    .sort((one, other) => other.counts.hit - one.counts.hit)
   const heads = [t.overview[of], t.overview.requests, t.overview.hit, t.overview.mismatch]
   if (rows.length === 0) return null
   return (
@@ -39,15 +42,17 @@ export function Breakdown({
             </tr>
           </thead>
           <tbody>
-            {rows.map(({ of: name, counts }) => {
-              const checked = counts.miss + counts.hit + counts.in_progress + counts.mismatch
+            {rows.map(({ of: name, caller, counts }) => {
+              const checked = checkedOf(counts)
               return (
                 <tr>
                   <th scope="row">
                     {of === 'operation' ? (
                       <Link to={withQuery('requests', { q: `route:"${name}"` })}>{name}</Link>
+                    ) : caller === undefined ? (
+                      <code title={String(name)}>{String(name).slice(0, 12)}</code>
                     ) : (
-                      <code>{String(name).slice(0, 12)}</code>
+                      <Link to={withQuery('requests', { q: `scope:"${caller}"` })}>{caller}</Link>
                     )}
                   </th>
                   <td data-label={heads[1]}>{count(checked)}</td>
@@ -64,4 +69,8 @@ export function Breakdown({
       </TableFrame>
     </Card>
   )
+}
+
+function checkedOf({ miss, hit, in_progress, mismatch }: CountPoint['counts']): number {
+  return miss + hit + in_progress + mismatch
 }

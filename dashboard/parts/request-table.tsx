@@ -23,14 +23,26 @@ interface Column {
 const COLUMNS: readonly Column[] = [
   { id: 'state', name: t.list.state, cell: ({ state }) => <StateBadge state={state} /> },
   { id: 'operation', name: t.list.operation, cell: ({ operation }) => <code>{operation}</code> },
-  { id: 'caller', name: t.list.caller, cell: ({ caller }) => caller },
-  { id: 'point', name: t.list.point, cell: ({ recoveryPoint }) => recoveryPoint ?? t.time.none },
+  { id: 'caller', name: t.list.caller, cell: ({ caller }) => <Cut text={caller} /> },
+  {
+    ...{ id: 'point', name: t.list.point },
+    cell: ({ recoveryPoint }) => <Cut text={recoveryPoint ?? t.time.none} />,
+  },
   { id: 'attempts', name: t.list.attempts, cell: ({ attempts }) => count(attempts) },
   { id: 'duplicates', name: t.list.duplicates, cell: ({ duplicates }) => count(duplicates) },
   { id: 'age', name: t.list.age, cell: ({ createdAt }) => <Time at={createdAt} /> },
   { id: 'active', name: t.list.active, cell: ({ activeAt }) => <Time at={activeAt} /> },
   { id: 'status', name: t.list.status, cell: ({ status }) => status ?? t.time.none },
 ]
+
+/** What may be long is cut where there is no room; the whole of it is told on hover and to readers. */
+function Cut({ text }: { text: string }) {
+  return (
+    <span class="cut" title={text}>
+      {text}
+    </span>
+  )
+}
 
 /** Chooses columns; the choice is kept in this browser. */
 export function ColumnChooser() {

@@ -11,12 +11,16 @@ import { span } from './time.tsx'
 
 /** How a worker stands: a sign and words. */
 export function WorkerState({ worker }: { worker: WorkerSummary }) {
-  const { isPaused, isSilent } = worker
+  const { isPaused, isSilent, nodes, backlog } = worker
+  // An app without phases or staged jobs has nothing for some of them.
+  const isIdle = nodes.length === 0 && backlog === 0
   const [sign, words, kind] = isPaused
     ? (['pause', t.workers.paused, 'paused'] as const)
-    : isSilent
-      ? (['cross', t.workers.silent(worker.worker), 'silent'] as const)
-      : (['check', t.workers.works, 'works'] as const)
+    : isSilent && isIdle
+      ? (['ring', t.workers.idle, 'idle'] as const)
+      : isSilent
+        ? (['cross', t.workers.silent(worker.worker), 'silent'] as const)
+        : (['check', t.workers.works, 'works'] as const)
   return (
     <span class="badge" data-worker={kind}>
       <Icon name={sign} /> {words}

@@ -11,9 +11,19 @@
 import type { Counts } from '../engine/counts.ts'
 import type { DeadLetter, HistoryEntry } from '../engine/letters.ts'
 import type { HitRate } from '../telemetry/hit-rate.ts'
+import type { Concern, CountPoint, Recorded } from './concerns.ts'
 import type { Batch, LetterSettlement, Order, OrderResult, RequestAction } from './orders.ts'
 
-export type { Batch, LetterSettlement, Order, OrderResult, RequestAction }
+export type {
+  Batch,
+  Concern,
+  CountPoint,
+  LetterSettlement,
+  Order,
+  OrderResult,
+  Recorded,
+  RequestAction,
+}
 
 /**
  * How a request stands, in the operator's words:
@@ -58,6 +68,11 @@ export interface RequestSummary {
   readonly activeAt: number
   readonly finishedAt: number | null
   readonly expiresAt: number
+  /**
+   * When the completer puts it before a person, because a run that stopped has left its outcome
+   * unknown; `null` where it does not, or where that has been done.
+   */
+  readonly personAt: number | null
   /** Changes with every change of the record; an action names the one it was shown. */
   readonly version: string
 }
@@ -70,6 +85,11 @@ export interface RequestFilter {
   /** The whole key, or its beginning with `*` at the end. */
   readonly key?: string
   readonly recoveryPoint?: string
+  /**
+   * Only those whose outcome is unknown and that do not stand before a person yet. Of the states,
+   * `unfinished` and `stuck` go with it.
+   */
+  readonly isUnknown?: true
   readonly status?: number
   readonly requestId?: string
   /** At least this old, in milliseconds. */
@@ -138,6 +158,8 @@ export interface Possibility {
 /** Everything about one request. */
 export interface RequestDetail extends RequestSummary {
   readonly fingerprint: string
+  /** What the caller is called in counts, metrics and logs. */
+  readonly callerDigest: string
   readonly requestId: string | null
   readonly ip: string | null
   readonly userAgent: string | null
@@ -191,21 +213,6 @@ export interface WorkerSummary {
   readonly backlog: number
 }
 
-/** Something that needs a look, worst first. */
-export interface Concern {
-  readonly kind: 'dead_letters' | 'stuck' | 'worker_silent' | 'backlog' | 'store_errors' | 'schema'
-  readonly text: string
-  /** How many. */
-  readonly count: number
-}
-
-/** Sums of an hour or of whatever they were asked by. */
-export interface CountPoint {
-  /** An hour in milliseconds since 1970, an operation, or the digest of a caller. */
-  readonly of: number | string
-  readonly counts: Counts
-}
-
 /** The first page. */
 export interface Overview {
   readonly now: number
@@ -218,6 +225,8 @@ export interface Overview {
   readonly states: StateCounts
   readonly workers: readonly WorkerSummary[]
   readonly concerns: readonly Concern[]
+  /** Where it says no, zeros above mean that nobody counted. */
+  readonly recorded: Recorded
 }
 
 /** One line of the audit. */
@@ -252,6 +261,7 @@ export interface Admin {
   jobs(query: PageQuery & { readonly state?: JobSummary['state'] }): Promise<Page<JobSummary>>
   workers(): Promise<readonly WorkerSummary[]>
   audit(query: PageQuery): Promise<Page<AuditEntry>>
+  recorded(): Promise<Recorded>
 
   act(action: RequestAction, id: string, order: Order): Promise<OrderResult>
   settle(letter: string, settlement: LetterSettlement, order: Order): Promise<OrderResult>

@@ -7,7 +7,7 @@
 import { QUERY_INVALID } from '../core/error-table.ts'
 import { RepriseError } from '../core/errors.ts'
 import { DESK_STATES, type DeskFilter, type DeskQuery, type OrderEntry } from '../engine/desk.ts'
-import type { Order, PageQuery, RequestFilter } from './admin.ts'
+import type { Order, PageQuery, RequestFilter, RequestState } from './admin.ts'
 
 /** How many a page has at most. */
 const LIMIT_MAX = 200
@@ -33,7 +33,9 @@ export function checkPage({ limit, after }: PageQuery): DeskQuery {
 
 /** @throws RepriseError `reprise-query-invalid` */
 export function checkFilter(filter: RequestFilter): DeskFilter {
-  const { states, status, olderThanMs, duplicatesMin, key } = filter
+  const { isUnknown, ...given } = filter
+  const { status, olderThanMs, duplicatesMin, key } = given
+  const states = isUnknown === true ? unknownStates(given) : given.states
   for (const state of states ?? []) {
     if (!DESK_STATES.includes(state)) {
       throw queryInvalid(`There is no state ${state}; there are ${DESK_STATES.join(', ')}`)
@@ -46,11 +48,22 @@ export function checkFilter(filter: RequestFilter): DeskFilter {
   const texts = [filter.operation, filter.caller, key, filter.recoveryPoint, filter.requestId]
   for (const text of texts) if (text !== undefined) checkText('A filter', text, 0)
   return {
-    ...filter,
+    ...given,
+    ...(isUnknown === true ? { hasPoint: false } : {}),
     states: states?.length === 0 ? undefined : states,
     key: isPrefix ? undefined : key,
     keyPrefix: isPrefix ? key.slice(0, -1) : undefined,
   }
+}
+
+/** What nobody holds and no dead letter stands for. */
+const LEFT: readonly RequestState[] = ['unfinished', 'stuck']
+
+function unknownStates({ states = [], recoveryPoint }: RequestFilter): readonly RequestState[] {
+  if (recoveryPoint !== undefined || states.some((state) => !LEFT.includes(state))) {
+    throw queryInvalid(`isUnknown goes with the states ${LEFT.join(', ')}, and no recoveryPoint`)
+  }
+  return states.length === 0 ? LEFT : states
 }
 
 function checkWhole(name: string, value: number | undefined, most: number): void {

@@ -49,6 +49,7 @@ export function createAdmin(reprise: LeaseReprise, options: AdminOptions = {}): 
     jobs: (query) => look.jobs(query),
     workers: () => look.workers(),
     audit: (query) => look.audit(query),
+    recorded: () => look.recorded(),
     reveal: (id, order) => changes.reveal(id, order),
     act: (action, id, order) => changes.act(action, id, order),
     settle: (letter, settlement, order) => changes.settle(letter, settlement, order),

@@ -8,7 +8,7 @@
 import type { DeskDetail, DeskRow } from '../engine/desk.ts'
 import type { DeadLetter, HistoryEntry } from '../engine/letters.ts'
 import type { CompleterPatience } from '../phases/patience.ts'
-import { counted, duration, utc } from './texts.ts'
+import { counted, duration, soon, utc } from './texts.ts'
 
 /** What is known of a request. */
 export interface Known extends Pick<DeskDetail, 'row' | 'history' | 'notes' | 'jobs'> {
@@ -16,6 +16,10 @@ export interface Known extends Pick<DeskDetail, 'row' | 'history' | 'notes' | 'j
   readonly letter: DeadLetter | undefined
   readonly patience: CompleterPatience
   readonly hasCompleter: boolean
+  /** Whether no completer has run for a while. */
+  readonly isCompleterSilent: boolean
+  /** When the completer puts it before a person, if it does. */
+  readonly personAt: number | null
 }
 
 /** Why it is not finished, or how it ended. */
@@ -65,10 +69,36 @@ function waiting(known: Known): string {
     .join(' ')
 }
 
-function unknown({ row, history }: Known): string {
+function unknown(known: Known): string {
+  const { row, history } = known
   const stopped = `The run that held it stopped ${duration(row.now - takenAt(row))} ago or later, without an answer.`
   const call = callUnderway(history)
-  return `${stopped}${call} Nobody can say whether it took effect, so it is not repeated. The completer puts it before a person.`
+  return `${stopped}${call} Nobody can say whether it took effect, so it is not repeated. ${whenBuried(known)}`
+}
+
+function whenBuried({ row, personAt, hasCompleter, isCompleterSilent }: Known): string {
+  if (!hasCompleter || personAt === null) {
+    return 'No completer works on this store, so a person has to find out: release it, if it did not take effect.'
+  }
+  if (isCompleterSilent) {
+    return `The completer would put it before a person, and none is running: npx reprise worker --only completer`
+  }
+  const inMs = personAt - row.now
+  if (inMs <= 0) return 'The completer puts it before a person at its next run.'
+  return `The completer puts it before a person in ${soon(inMs)}; at once with: ${AT_ONCE}`
+}
+
+/** Puts everything whose outcome is unknown before a person now. */
+export const AT_ONCE = 'npx reprise worker --only completer --once --unknown-grace 0s'
+
+/** When the completer puts what a stopped run left before a person; `null` if it does not. */
+export function personAtOf(
+  { state, recoveryPoint, leaseUntil, triedAt, createdAt }: DeskRow,
+  unknownGraceMs: number,
+): number | null {
+  const isLeft = state === 'unfinished' || state === 'stuck'
+  if (!isLeft || recoveryPoint !== null) return null
+  return (leaseUntil ?? triedAt ?? createdAt) + unknownGraceMs
 }
 
 function buried({ row, letter }: Known): string {

@@ -21,6 +21,7 @@ export {
   type PageQuery,
   type Payload,
   type Possibility,
+  type Recorded,
   type RequestAction,
   type RequestDetail,
   type RequestFilter,

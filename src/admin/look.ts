@@ -5,6 +5,7 @@
  */
 
 import { createHash } from 'node:crypto'
+import { callerDigest } from '../core/identity.ts'
 import type { DeskJob, DeskPage, DeskRow } from '../engine/desk.ts'
 import type { DeadLetter, HistoryEntry } from '../engine/letters.ts'
 import {
@@ -13,6 +14,7 @@ import {
   type JobSummary,
   type Overview,
   type PageQuery,
+  type Recorded,
   type RequestDetail,
   type RequestFilter,
   type RequestSummary,
@@ -21,12 +23,12 @@ import {
 } from './admin.ts'
 import { Cached } from './cached.ts'
 import { checkFilter, checkPage, checkText, queryInvalid } from './check.ts'
-import { explain } from './explain.ts'
-import { overviewOf } from './overview.ts'
+import { explain, personAtOf } from './explain.ts'
+import { overviewOf, recordedIn } from './overview.ts'
 import type { AdminParts } from './parts.ts'
 import { possibilitiesOf, versionOf } from './rules.ts'
 import { storyOf } from './story.ts'
-import { workersOf } from './workers.ts'
+import { isSilent, workersOf } from './workers.ts'
 
 /** The longest window of an overview, in milliseconds: 31 days. */
 const WINDOW_MS_MAX = 31 * 86_400_000
@@ -46,7 +48,10 @@ export class Look {
     const { view, freshMs } = settings
     const count = () => desk.count(view, {}, COUNT_MAX)
     this.#states = new Cached(clock, freshMs, count)
-    const overview = { desk, view, clock, states: () => this.#states.get('all') }
+    const overview = {
+      ...{ desk, view, clock, states: () => this.#states.get('all') },
+      unknownGraceMs: settings.unknownGraceMs,
+    }
     this.#overviews = new Cached(clock, freshMs, (windowMs) => overviewOf(overview, windowMs))
   }
 
@@ -75,14 +80,14 @@ export class Look {
 
   async list(filter: RequestFilter, page: PageQuery): ReturnType<Admin['list']> {
     const { items, next } = await this.rows(filter, page)
-    return { items: items.map(summaryOf), next }
+    return { items: items.map((row) => this.#summary(row)), next }
   }
 
   async findByKey(key: string): Promise<readonly RequestSummary[]> {
     checkText('key', key)
     const { desk, view } = await this.#ready()
     const { items } = await desk.list(view, { key }, { limit: SAME_KEY_MAX, after: null })
-    return items.map(summaryOf)
+    return items.map((row) => this.#summary(row))
   }
 
   async find(id: string): Promise<RequestDetail | undefined> {
@@ -95,9 +100,20 @@ export class Look {
     const letter = row.letter === null ? undefined : await this.letter(row.letter)
     const patience = this.#parts.settings.patienceOf(row.operation)
     const { hasCompleter } = desk
-    const known = { row, history, notes, jobs, letter, patience, hasCompleter }
+    const summary = this.#summary(row)
+    const { personAt } = summary
+    const isCompleterSilent = personAt !== null && (await this.#isCompleterSilent())
+    const known = {
+      ...{ row, history, notes, jobs, letter, patience, hasCompleter, personAt },
+      isCompleterSilent,
+    }
     return {
-      ...{ ...summaryOf(row), fingerprint: row.fingerprint, ...row.origin },
+      ...{
+        ...summary,
+        callerDigest: callerDigest(row.caller),
+        fingerprint: row.fingerprint,
+        ...row.origin,
+      },
       ...{ resource: row.resource, leaseUntil: row.leaseUntil, history, jobs },
       leaseOwner: row.leaseUntil !== null && row.leaseUntil > row.now ? ownerOf(row) : null,
       ...{ duplicateNotes: notes, letter: row.letter, now: row.now },
@@ -143,6 +159,22 @@ export class Look {
     return desk.audit(view, page)
   }
 
+  async recorded(): Promise<Recorded> {
+    const { desk, view } = await this.#ready()
+    return recordedIn(desk, view)
+  }
+
+  async #isCompleterSilent(): Promise<boolean> {
+    const running = await this.#parts.desk.workers()
+    const own = running.filter(({ worker }) => worker === 'completer')
+    return own.every((node) => isSilent('completer', node))
+  }
+
+  #summary(row: DeskRow): RequestSummary {
+    const { desk, settings } = this.#parts
+    return summaryOf(row, desk.hasCompleter ? personAtOf(row, settings.unknownGraceMs) : null)
+  }
+
   async #ready() {
     const { context, desk, settings } = this.#parts
     await context.store.ready()
@@ -175,12 +207,12 @@ function ownerOf({ owner }: DeskRow): string | null {
 }
 
 /** A request in a list. */
-function summaryOf(row: DeskRow): RequestSummary {
+function summaryOf(row: DeskRow, personAt: number | null): RequestSummary {
   const { id, key, operation, caller, state, recoveryPoint, duplicates, status } = row
   const { createdAt, finishedAt, expiresAt, triedAt, resumeAt } = row
   return {
     ...{ id, key, operation, caller, state, recoveryPoint, duplicates, status },
-    ...{ attempts: row.fence, createdAt, finishedAt, expiresAt },
+    ...{ attempts: row.fence, createdAt, finishedAt, expiresAt, personAt },
     activeAt: Math.max(createdAt, finishedAt ?? 0, triedAt ?? 0, resumeAt ?? 0),
     version: versionOf(row),
   }

@@ -31,6 +31,13 @@ export interface AdminOptions {
    * @default 300000 (5 minutes)
    */
   readonly graceMs?: number
+  /**
+   * How long the completer leaves a request whose outcome is unknown to the clients, in milliseconds:
+   * what `createWorkers` was given as `completer.unknownGraceMs`.
+   *
+   * @default 300000 (5 minutes)
+   */
+  readonly unknownGraceMs?: number
   /** What is masked in bodies and headers, beside what is masked anyway. */
   readonly redact?: RedactOptions
   /**
@@ -68,6 +75,7 @@ export interface AdminOptions {
 /** The same with nothing left open. */
 export interface AdminSettings {
   readonly view: DeskView
+  readonly unknownGraceMs: number
   readonly redact: Redact
   readonly patienceOf: (operation: string) => CompleterPatience
   readonly batchMax: number
@@ -90,6 +98,7 @@ export function resolveAdmin(options: AdminOptions): AdminSettings {
       ...{ graceMs: patience.graceMs, gracesMs: Object.fromEntries(graces) },
       callers: scopes ?? null,
     },
+    unknownGraceMs: whole('unknownGraceMs', options.unknownGraceMs ?? 300_000, 0),
     redact: redactor(options.redact),
     patienceOf: (operation) => patiences.get(operation) ?? patience,
     batchMax: whole('batchMax', options.batchMax ?? 10_000, 1),

@@ -10,8 +10,16 @@ import { COUNT_NAMES, type CountQuery, type Counts, noCounts } from '../engine/c
 import type { Desk, DeskView } from '../engine/desk.ts'
 import { hitRate } from '../telemetry/hit-rate.ts'
 import { withSums } from '../telemetry/tally.ts'
-import type { Concern, CountPoint, Overview, StateCounts, WorkerSummary } from './admin.ts'
-import { counted } from './texts.ts'
+import type {
+  Concern,
+  CountPoint,
+  Overview,
+  Recorded,
+  StateCounts,
+  WorkerSummary,
+} from './admin.ts'
+import { personAtOf } from './explain.ts'
+import { counted, soon } from './texts.ts'
 import { workersOf } from './workers.ts'
 
 /** What an overview is made from. */
@@ -21,6 +29,8 @@ export interface OverviewParts {
   readonly clock: Pick<Clock, 'unix'>
   /** How many there are of each state. */
   readonly states: () => Promise<StateCounts>
+  /** How long what has an unknown outcome is left to the clients, in milliseconds. */
+  readonly unknownGraceMs: number
 }
 
 /** How many sums of operations and callers are shown. */
@@ -31,17 +41,24 @@ const HOURS_MAX = 24 * 31
 export async function overviewOf(parts: OverviewParts, windowMs: number): Promise<Overview> {
   const { desk, clock } = parts
   // Two at a time, because the states take as long as all the rest; more would take the app's own.
-  const [states, { series, byOperation, byCaller, workers, trouble }] = await Promise.all([
-    parts.states(),
-    restOf(parts, windowMs),
-  ])
+  const [states, { series, byOperation, byCaller, workers, trouble, recorded }] = await Promise.all(
+    [parts.states(), restOf(parts, windowMs)],
+  )
   const totals = total(series)
+  const unknown = await unknownOf(parts, states)
   const { checked, duplicates_prevented: duplicatesPrevented } = withSums(totals)
   return {
-    ...{ now: clock.unix(), windowMs, series, byOperation, byCaller, states, workers },
+    ...{ now: clock.unix(), windowMs, series, byOperation, byCaller, states, workers, recorded },
     totals: { ...totals, checked, duplicatesPrevented },
     hitRate: hitRate({ hit: totals.hit, checked }),
-    concerns: concernsOf({ trouble, totals, states, workers, hasWorkers: desk.hasCompleter }),
+    concerns: concernsOf({
+      trouble,
+      totals,
+      states,
+      workers,
+      unknown,
+      hasWorkers: desk.hasCompleter,
+    }),
   }
 }
 
@@ -50,10 +67,65 @@ async function restOf({ desk, view }: OverviewParts, windowMs: number) {
   return {
     series: await sums(desk, view, { windowMs, by: 'hour', limit: HOURS_MAX }),
     byOperation: await sums(desk, view, { windowMs, by: 'operation', limit: SUMS_MAX }),
-    byCaller: await sums(desk, view, { windowMs, by: 'caller', limit: SUMS_MAX }),
+    byCaller: await named(
+      desk,
+      view,
+      await sums(desk, view, { windowMs, by: 'caller', limit: SUMS_MAX }),
+    ),
+    recorded: await recordedIn(desk, view),
     workers: await workersOf(desk),
     trouble: (await desk.schemaTrouble?.()) ?? null,
   }
+}
+
+/** How many of the latest requests are asked for the names of their callers. */
+const NAMED_MAX = 200
+
+/** Gives digests of callers their names back, as far as the latest requests tell them. */
+async function named(
+  desk: Desk,
+  view: DeskView,
+  points: readonly CountPoint[],
+): Promise<readonly CountPoint[]> {
+  if (points.length === 0) return points
+  const { items } = await desk.list(view, {}, { limit: NAMED_MAX, after: null })
+  const names = new Map(items.map(({ caller }) => [callerDigest(caller), caller]))
+  return points.map((point) => {
+    const caller = names.get(String(point.of))
+    return caller === undefined ? point : { ...point, caller }
+  })
+}
+
+const RECORDED_MS = HOURS_MAX * 3_600_000
+
+/** What the app has ever brought to the store beside its requests. */
+export async function recordedIn(desk: Desk, view: DeskView): Promise<Recorded> {
+  const counts = await desk.counts.read({ windowMs: RECORDED_MS, by: 'hour', limit: 1 })
+  const notes = await desk.notes(view, { limit: 1, after: null, results: null })
+  return { counts: counts.length > 0, duplicates: notes.items.length > 0 }
+}
+
+/** How many requests of unknown outcome are looked at. */
+const UNKNOWN_MAX = 200
+
+/** What stopped runs have left with an unknown outcome, and does not stand before a person yet. */
+async function unknownOf(
+  { desk, view, unknownGraceMs }: OverviewParts,
+  states: StateCounts,
+): Promise<Unknown> {
+  // Costs nothing where nothing is left.
+  if (states.unfinished + states.stuck === 0) return { count: 0, inMs: null }
+  const filter = { states: ['unfinished', 'stuck'] as const, hasPoint: false }
+  const { items } = await desk.list(view, filter, { limit: UNKNOWN_MAX, after: null })
+  const waits = items.map((row) => (personAtOf(row, unknownGraceMs) ?? row.now) - row.now)
+  return { count: items.length, inMs: waits.length === 0 ? null : Math.min(...waits) }
+}
+
+interface Unknown {
+  /** Counted up to {@link UNKNOWN_MAX}. */
+  readonly count: number
+  /** How soon the first comes before a person. */
+  readonly inMs: number | null
 }
 
 /** Sums of those callers that may be seen. */
@@ -92,10 +164,18 @@ interface Facts {
   readonly states: StateCounts
   readonly workers: readonly WorkerSummary[]
   readonly hasWorkers: boolean
+  readonly unknown: Unknown
 }
 
 /** What needs a look, worst first. */
-function concernsOf({ trouble, totals, states, workers, hasWorkers }: Facts): readonly Concern[] {
+function concernsOf({
+  trouble,
+  totals,
+  states,
+  workers,
+  hasWorkers,
+  unknown,
+}: Facts): readonly Concern[] {
   const silent = workers.filter(({ isSilent, nodes, backlog }) => {
     return hasWorkers && isSilent && (nodes.length > 0 || backlog > 0)
   })
@@ -105,6 +185,10 @@ function concernsOf({ trouble, totals, states, workers, hasWorkers }: Facts): re
     {
       ...{ kind: 'dead_letters', count: states.needs_person },
       text: `${counted(states.needs_person, 'request needs', 'requests need')} a person.`,
+    },
+    {
+      ...{ kind: 'outcome_unknown', count: unknown.count },
+      text: unknownText(unknown, { hasWorkers, workers }),
     },
     {
       ...{ kind: 'stuck', count: states.stuck },
@@ -124,4 +208,19 @@ function concernsOf({ trouble, totals, states, workers, hasWorkers }: Facts): re
     },
   ]
   return concerns.filter(({ count }) => count > 0)
+}
+
+function unknownText(
+  { count, inMs }: Unknown,
+  { hasWorkers, workers }: Pick<Facts, 'hasWorkers' | 'workers'>,
+): string {
+  const most = count === UNKNOWN_MAX ? 'or more ' : ''
+  const what = `${counted(count, 'request has', `${most}requests have`)} an unknown outcome, after a run that stopped.`
+  if (!hasWorkers || inMs === null) return what
+  const completer = workers.find(({ worker }) => worker === 'completer')
+  if (completer?.isSilent !== false) {
+    return `${what} No completer is running that would put it before a person.`
+  }
+  const when = inMs <= 0 ? 'at its next run' : `in ${soon(inMs)}`
+  return `${what} The completer puts ${count === 1 ? 'it' : 'the first'} before a person ${when}.`
 }

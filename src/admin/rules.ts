@@ -119,7 +119,7 @@ type Judgement = Omit<Judged, 'action'>
 const JUDGES: Readonly<Record<RequestAction, (seen: Seen, hasCompleter: boolean) => Judgement>> = {
   resume({ row }, hasCompleter) {
     if (isHeld(row)) return no('Somebody works on it.')
-    if (row.state === 'needs_person') return no('Its dead letter has to be settled.')
+    if (row.state === 'needs_person') return no(settleFirst(row))
     if (row.status !== null) return no('It is finished.')
     if (row.state === 'expired') return no('It is past its retention.')
     if (row.recoveryPoint === null) {
@@ -138,7 +138,7 @@ const JUDGES: Readonly<Record<RequestAction, (seen: Seen, hasCompleter: boolean)
         row.recoveryPoint === null ? 'Its outcome is unknown then.' : 'It can be resumed.'
       return danger('suspend', `The lease is taken away; the run can write no more. ${next}`)
     }
-    if (row.state === 'needs_person') return no('Its dead letter has to be settled.')
+    if (row.state === 'needs_person') return no(settleFirst(row))
     if (row.status !== null) return no('Nobody holds it. To free the key, expire it.')
     if (row.state === 'expired') return no('It is past its retention: the key is free.')
     if (row.recoveryPoint !== null) return no('Nobody holds the lease. Resume it.')
@@ -148,13 +148,17 @@ const JUDGES: Readonly<Record<RequestAction, (seen: Seen, hasCompleter: boolean)
   expire(seen) {
     const { row, history } = seen
     if (isHeld(row)) return no('Somebody works on it. Release it first.')
-    if (row.state === 'needs_person') return no('Its dead letter has to be settled.')
+    if (row.state === 'needs_person') return no(settleFirst(row))
     if (row.state === 'expired') return no('It is past its retention: the key is free.')
     if (row.status !== null) return danger('expire', `${FREED} ${CACHED}`)
     const isUntouched = row.recoveryPoint === STARTED && history.every(isHarmless)
     const text = `${FREED} What was left of it is put before a person.`
     return isUntouched ? yes('expire', text) : danger('expire', text)
   },
+}
+
+function settleFirst({ letter }: DeskRow): string {
+  return `It is dead letter ${letter}, which has to be settled.`
 }
 
 const FREED = 'The next request with this key runs from the start.'

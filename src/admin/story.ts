@@ -4,7 +4,7 @@
  * @module
  */
 
-import type { HistoryEntry } from '../engine/letters.ts'
+import type { DeadLetter, HistoryEntry } from '../engine/letters.ts'
 import type { Known } from './explain.ts'
 import { counted, duration, utc } from './texts.ts'
 
@@ -18,7 +18,7 @@ export function storyOf({ row, history, notes, jobs, letter }: Known): readonly 
       const gapMs = entry.beganAt - (before.endedAt ?? before.beganAt)
       lines.push([entry.beganAt, `Taken up by the ${entry.actor}, ${duration(gapMs)} later.`])
     }
-    lines.push([entry.beganAt, lineOf(entry)])
+    lines.push([entry.beganAt, lineOf(entry, letter)])
   }
   for (const { name, stagedAt, state } of jobs) {
     lines.push([stagedAt, `The job ${name} was staged; it is ${state.replace('_', ' ')}.`])
@@ -41,22 +41,17 @@ const RESULTS = {
   unknown: 'refused, because the outcome of the first is unknown',
 }
 
-function lineOf({
-  actor,
-  node,
-  point,
-  ending,
-  reached,
-  callKey,
-  error,
-  beganAt,
-  endedAt,
-}: HistoryEntry) {
+function lineOf(entry: HistoryEntry, letter: DeadLetter | undefined) {
+  const { actor, node, point, ending, reached, callKey, beganAt, endedAt } = entry
+  // Of a call without an end its own run may have told, as when it took too long.
+  const isTold = ending === null && letter?.fence === entry.fence && letter.point === point
+  const error = entry.error ?? (isTold ? letter.error : null)
   const at = node === undefined ? '' : ` (${node})`
   const who = `${actor === 'completer' ? 'The completer' : 'The request'}${at}`
   const what = callKey === null ? 'ran the phase' : 'made the foreign call'
   const took = endedAt === null ? '' : ` in ${duration(endedAt - beganAt)}`
-  const end = ending === null ? 'and nothing was heard of it' : ENDINGS[ending]
+  const lost = error === null ? 'and nothing was heard of it' : 'whose outcome is unknown'
+  const end = ending === null ? lost : ENDINGS[ending]
   const to = reached === null ? '' : ` to ${reached}`
   const because = error === null ? '' : `: ${error}`
   return `${who} ${what} from ${point}${took}, ${end}${to}${because}.`

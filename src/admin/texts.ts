@@ -25,6 +25,11 @@ export function duration(ms: number): string {
   return `${Math.floor(whole / unit)} ${name}`
 }
 
+/** How far off something is: rounded, because nobody counts the seconds of a minute to come. */
+export function soon(ms: number): string {
+  return duration(ms < 120_000 ? ms : Math.round(ms / 60_000) * 60_000)
+}
+
 /** A count with its noun, such as `1 try` and `3 tries`. */
 export function counted(count: number, one: string, many: string): string {
   return `${count} ${count === 1 ? one : many}`

@@ -114,6 +114,57 @@ export function table(heads: readonly string[], rows: readonly (readonly string[
     .join('\n')
 }
 
+/** What a table may do to fit. */
+export interface Fit {
+  /** Columns of the terminal. */
+  readonly width: number
+  /** Heads of the columns that may be cut, in the middle. */
+  readonly cut: readonly string[]
+  /** Heads of the columns that are left out where cutting is not enough, the first first. */
+  readonly drop: readonly string[]
+}
+
+/** No column is cut to less. */
+const CUT_MIN = 12
+
+/** The same in as many columns as the terminal has, where that can be done. */
+export function fittedTable(
+  heads: readonly string[],
+  rows: readonly (readonly string[])[],
+  fit: Fit,
+): string {
+  const widths = heads.map((head, column) =>
+    Math.max(head.length, ...rows.map((row) => printable(row[column] ?? '').length)),
+  )
+  const sum = () => widths.reduce((all, width) => all + width + 2, -2)
+  const canCut = (column: number) =>
+    fit.cut.includes(heads[column] ?? '') && (widths[column] ?? 0) > CUT_MIN
+  while (sum() > fit.width) {
+    const [widest] = [...widths.keys()]
+      .filter(canCut)
+      .sort((one, other) => (widths[other] ?? 0) - (widths[one] ?? 0))
+    if (widest === undefined) break
+    widths[widest] = (widths[widest] ?? 0) - 1
+  }
+  const [dropped, ...drop] = fit.drop
+  if (sum() > fit.width && dropped !== undefined) {
+    const at = heads.indexOf(dropped)
+    const without = <T>(list: readonly T[]) => list.filter((_, column) => column !== at)
+    return fittedTable(without(heads), rows.map(without), { ...fit, drop })
+  }
+  const cells = rows.map((row) =>
+    row.map((cell, column) => middleCut(printable(cell), widths[column] ?? 0)),
+  )
+  return table(heads, cells)
+}
+
+/** The beginning and the end of a text, which tell more than its middle. */
+function middleCut(text: string, length: number): string {
+  if (text.length <= length) return text
+  const end = Math.floor((length - 1) / 2)
+  return `${text.slice(0, length - 1 - end)}…${text.slice(text.length - end)}`
+}
+
 /** Names and values, one pair on each line. */
 export function pairs(rows: readonly (readonly [name: string, value: string])[]): string {
   const width = Math.max(0, ...rows.map(([name]) => name.length))

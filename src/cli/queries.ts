@@ -109,6 +109,11 @@ export function workersOf(schema: string): string {
      limit 100`
 }
 
+/** Whether somebody has to settle the record `r`. */
+const HAS_LETTER = (at: string) => `exists (select from ${at}.dead_letters d
+                                 where d.record_id = r.id and d.created_at = r.created_at
+                                   and d.settled_at is null)`
+
 /**
  * What waits: records that nobody finishes, dead letters that are open, staged jobs that are due, jobs
  * that were set aside, each counted up to 10000; and how long, in milliseconds, the oldest finished
@@ -120,7 +125,9 @@ export function waitingIn(schema: string): string {
     select (select count(*) from (
               select from ${at}.records r
                where r.status is null and coalesce(r.lease_until <= clock_timestamp(), true)
+                 and r.recovery_point is not null
                  and r.created_at < clock_timestamp() - $1 * interval '1 millisecond'
+                 and not ${HAS_LETTER(at)}
                limit 10000) s)::integer,
            (select count(*) from (
               select from ${at}.dead_letters d where d.settled_at is null limit 10000) d)::integer,
@@ -135,6 +142,35 @@ export function waitingIn(schema: string): string {
                limit 10000) j)::integer,
            (select extract(epoch from clock_timestamp() - min(r.expires_at))::double precision * 1000
               from ${at}.records r where r.status is not null)`
+}
+
+/**
+ * Records that a stopped run has left with an unknown outcome, counted up to 10000, and how long ago,
+ * in milliseconds, the first of their leases lapsed.
+ */
+export function unknownIn(schema: string): string {
+  const at = quoted(schema)
+  return `
+    select count(*)::integer,
+           max(extract(epoch from clock_timestamp() - u.since))::double precision * 1000
+      from (select coalesce(r.lease_until, r.tried_at, r.created_at) as since
+              from ${at}.records r
+             where r.status is null and r.recovery_point is null
+               and coalesce(r.lease_until <= clock_timestamp(), true)
+               and r.expires_at > clock_timestamp()
+               and not ${HAS_LETTER(at)}
+             limit 10000) u`
+}
+
+/** Whether anything was ever there for the enqueuer, the completer and the reaper. */
+export function usesOf(schema: string): string {
+  const at = quoted(schema)
+  return `
+    select exists (select from ${at}.staged_jobs),
+           exists (select from ${at}.attempts)
+        or exists (select from ${at}.records r
+                    where r.status is null and r.recovery_point is not null),
+           exists (select from ${at}.records)`
 }
 
 /** Rows that are dead but not yet cleared away: table, live, dead, bytes in all. */

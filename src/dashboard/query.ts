@@ -54,6 +54,8 @@ export function filterOf(query: URLSearchParams): RequestFilter {
     const value = query.get(name)
     if (value !== null && value !== '') given[name] = value
   }
+  const isUnknown = query.get('isUnknown')
+  if (isUnknown !== null) given['isUnknown'] = oneOf('isUnknown', isUnknown, ['true']) === 'true'
   for (const name of NUMBERS) {
     const value = wholeOf(query, name, { least: 0, most: Number.MAX_SAFE_INTEGER })
     if (value !== undefined) given[name] = value
@@ -65,7 +67,7 @@ export function filterOf(query: URLSearchParams): RequestFilter {
 export function filterIn(value: unknown): RequestFilter {
   const query = new URLSearchParams()
   for (const [name, one] of Object.entries(objectOf('filter', value))) {
-    const known = name === 'states' || [...TEXTS, ...NUMBERS].some((text) => text === name)
+    const known = ['states', 'isUnknown', ...TEXTS, ...NUMBERS].includes(name)
     if (!known) throw bad(`filter has no ${name}`)
     if (name === 'states') for (const state of listOf('states', one)) query.append('state', state)
     else query.set(name, String(one))

@@ -55,7 +55,11 @@ export const COUNTERS: Readonly<Record<CounterName, Metric>> = {
     'Runs that would have happened twice without a key: hit and in_progress.',
   ),
   resumed: counter('resumed', '{request}', 'Requests that took up what an earlier run had left.'),
-  rejected: counter('rejected', '{request}', 'Requests refused for their key before any check.'),
+  rejected: counter(
+    'rejected',
+    '{request}',
+    'Requests refused for their key: missing, bad, or over the quota of the caller.',
+  ),
   bypassed: counter('bypassed', '{request}', 'Requests that ran unprotected.'),
   store_errors: counter('store_errors', '{error}', 'Calls to the store that failed or timed out.'),
   dead_letters: counter('dead_letters', '{record}', 'Records that were put before a person.'),

@@ -30,6 +30,7 @@ export interface LogOptions {
 const LEVELS: Readonly<Record<EventType | 'worker', LogLevel>> = {
   ...{ executed: 'debug', replayed: 'debug', bypassed: 'debug', worker: 'debug' },
   ...{ resumed: 'info', in_progress: 'info', mismatch: 'info', rejected: 'info' },
+  ...{ over_quota: 'warn' },
   ...{ postponed: 'info', recovering: 'info', transaction_retry: 'info' },
   ...{ unknown: 'warn', abandoned: 'warn', lease_lost: 'warn', store_error: 'warn' },
   ...{ failed: 'error', not_stored: 'error', dead_letter: 'error' },
@@ -42,6 +43,7 @@ const MESSAGES: Readonly<Record<EventType, string>> = {
   in_progress: 'refused: an earlier request with the key is running',
   mismatch: 'refused: the key stands for another request',
   unknown: 'refused: nobody can say how an earlier run ended',
+  over_quota: 'refused: the caller has brought as many fresh keys as its quota allows',
   postponed: 'stopped half way; it is taken up again',
   dead_letter: 'put before a person',
   failed: 'failed',

@@ -240,7 +240,7 @@ function present(
 
 const OUTCOMES: ReadonlySet<string> = new Set<OutcomeType>([
   ...(['executed', 'resumed', 'replayed', 'in_progress', 'mismatch', 'unknown'] as const),
-  ...(['postponed', 'failed', 'rejected', 'bypassed'] as const),
+  ...(['over_quota', 'postponed', 'failed', 'rejected', 'bypassed'] as const),
 ])
 
 /** Each request has one outcome; `dead_letter` comes on the way to it. */

@@ -83,17 +83,20 @@ const ADDED: Readonly<Partial<Record<RepriseEvent['type'], CountName>>> = {
   mismatch: 'mismatch',
   // An earlier run stands in the way here too; that nobody can say how it ended is for a person.
   unknown: 'in_progress',
+  over_quota: 'rejected',
   rejected: 'rejected',
   bypassed: 'bypassed',
   store_error: 'store_errors',
   dead_letter: 'dead_letters',
 }
 
-function additionOf({ type, handlerMs }: RepriseEvent): CountName | undefined {
+function additionOf({ type, handlerMs, duplicate }: RepriseEvent): CountName | undefined {
   const hasRun = handlerMs !== undefined
   // One that failed before anything ran came to no decision: the store could not be asked.
   if (type === 'failed') return hasRun ? 'miss' : undefined
   // One that waited for a run that was put off has run nothing itself.
   if (type === 'postponed') return hasRun ? 'miss' : 'in_progress'
+  // The first to run may itself end so; whoever comes after it is a duplicate.
+  if (type === 'unknown' && hasRun && duplicate === undefined) return 'miss'
   return ADDED[type]
 }

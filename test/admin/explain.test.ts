@@ -24,7 +24,8 @@ const CALL: HistoryEntry = {
 function known(row: Partial<DeskRow>, more: Partial<Known> = {}): Known {
   return {
     ...{ row: { ...ROW, ...row }, history: [], notes: [], jobs: [], letter: undefined },
-    ...{ patience: resolvePatience(), hasCompleter: true, ...more },
+    ...{ patience: resolvePatience(), hasCompleter: true, isCompleterSilent: false },
+    ...{ personAt: null, ...more },
   }
 }
 
@@ -55,8 +56,20 @@ describe('why it is not finished', () => {
       'Nobody works on it. It stopped at charged 30 s ago. An operator asked for it at 2026-11-16 12:00:00 UTC; the completer takes it up at its next run.',
     ],
     [
-      known({ recoveryPoint: null }),
-      'The run that held it stopped 30 s ago or later, without an answer. Nobody can say whether it took effect, so it is not repeated. The completer puts it before a person.',
+      known({ recoveryPoint: null }, { personAt: NOW + 240_000 }),
+      'The run that held it stopped 30 s ago or later, without an answer. Nobody can say whether it took effect, so it is not repeated. The completer puts it before a person in 4 min; at once with: npx reprise worker --only completer --once --unknown-grace 0s',
+    ],
+    [
+      known({ recoveryPoint: null }, { personAt: NOW - 1 }),
+      'The run that held it stopped 30 s ago or later, without an answer. Nobody can say whether it took effect, so it is not repeated. The completer puts it before a person at its next run.',
+    ],
+    [
+      known({ recoveryPoint: null }, { personAt: NOW, isCompleterSilent: true }),
+      'The run that held it stopped 30 s ago or later, without an answer. Nobody can say whether it took effect, so it is not repeated. The completer would put it before a person, and none is running: npx reprise worker --only completer',
+    ],
+    [
+      known({ recoveryPoint: null }, { hasCompleter: false }),
+      'The run that held it stopped 30 s ago or later, without an answer. Nobody can say whether it took effect, so it is not repeated. No completer works on this store, so a person has to find out: release it, if it did not take effect.',
     ],
     [
       known({ state: 'failed', status: 402, finishedAt: NOW - 1000 }),

@@ -12,12 +12,12 @@ describe('C-24 doctor', () => {
     expect(exit).toBe(0)
     for (const name of [
       ...['connect', 'version', 'writable', 'isolation', 'schema', 'drift', 'privileges', 'locks'],
-      ...['listen', 'clock', 'enqueuer', 'completer', 'reaper', 'stuck', 'dead letters', 'jobs'],
-      ...['reaping', 'bloat', 'retention', 'lease', 'scope'],
+      ...['listen', 'clock', 'enqueuer', 'completer', 'reaper', 'stuck', 'unknown', 'jobs'],
+      ...['dead letters', 'reaping', 'bloat', 'retention', 'lease', 'scope'],
     ]) {
       expect(found.get(name), name).toBeDefined()
     }
-    expect(found.get('enqueuer')?.level).toBe('warn')
+    expect(found.get('enqueuer')?.level).toBe('ok')
   })
 
   test('C-24 unreachable is FAIL, and 5', async () => {

@@ -90,10 +90,28 @@ describe('C-25 init', () => {
     expect((document['nextSteps'] as string[])[0]).toBe('pnpm add reprise')
   })
 
+  test('C-25 protects in transactions, unless those of an ORM are needed, and says so', async () => {
+    const engineOf = async (...names: string[]) => {
+      const cwd = project({ 'package.json': manifest(['express', ...names], { type: 'module' }) })
+      const { document } = await cli(['init', '--json'], { cwd })
+      const steps = (document['nextSteps'] as string[]).join('\n')
+      return { engine: filesIn(cwd)['reprise.js'] ?? '', steps }
+    }
+    const plain = await engineOf()
+    expect(plain.engine).toMatch(/^ {2}transaction: true,$/m)
+    expect(plain.steps).toContain('tx(req)')
+    for (const name of ['drizzle-orm', '@prisma/client', 'kysely', 'knex', 'typeorm']) {
+      const { engine, steps } = await engineOf(name)
+      expect(engine).not.toMatch(/^ {2}transaction: true,$/m)
+      expect(engine).toMatch(/transactions: \w+Transactions\(\w+\)/)
+      expect(steps).toContain('comment in the module on transactions')
+    }
+  })
+
   test('C-25 --dry-run shows the plan and writes nothing', async () => {
     const cwd = project({ 'package.json': manifest(['express']) })
     const { stderr, stdout } = await cli(['init', '--dry-run'], { cwd })
-    expect(stderr).toContain('+ const { idempotent } = require')
+    expect(stderr).toContain('+ const { idempotent, txOf } = require')
     expect(stdout).toContain('Would write 3 files.')
     expect(Object.keys(filesIn(cwd))).toEqual(['package.json'])
   })

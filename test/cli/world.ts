@@ -56,24 +56,28 @@ export class DatabaseWorld {
     status,
     expired,
     key = 'k-1',
+    point = 'started',
   }: {
     age: string
     status?: number
     expired?: string
     key?: string
+    /** Where it stopped; `null` where a run in one piece did. */
+    point?: string | null
   }): Promise<void> {
     await this.sql(
       `insert into ${this.schema}.records (created_at, expires_at, finished_at, fence, status, response, id, caller,
          operation, key, fingerprint, recovery_point)
        values (now() - $1::interval, now() + $5::interval, case when $2::smallint is null then null else now() end,
          1, $2, case when $2::smallint is null then null else '\\x00'::bytea end, $3, 'acct_1',
-         'POST /charges', $4, '\\xaa', case when $2::smallint is null then 'started' end)`,
+         'POST /charges', $4, '\\xaa', case when $2::smallint is null then $6 end)`,
       [
         age,
         status ?? null,
         idOf(`${key}${age}`, key),
         key,
         expired === undefined ? '1 day' : `-${expired}`,
+        point,
       ],
     )
   }

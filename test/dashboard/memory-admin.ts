@@ -50,6 +50,8 @@ const STATES = [
   ...(['finished', 'failed', 'needs_person', 'expired'] as const),
 ]
 
+const NAMELESS = { of: '', counts: { ...noCounts(), reaped: 3 } }
+
 class SlowError extends Error {
   readonly code = '57014'
 }
@@ -148,8 +150,12 @@ export function memoryAdmin(mood: Mood = 'seeded', count = 120): MemoryAdmin {
         ...{ now: NOW, windowMs, series, states: countStates(all()) },
         totals: { ...totals, checked, duplicatesPrevented: hit + in_progress },
         hitRate: hitRate({ hit, checked }),
-        byOperation: isEmpty ? [] : [{ of: 'POST /rides', counts: half }],
-        byCaller: isEmpty ? [] : [{ of: '9f2c41d07ab3', counts: half }],
+        // What workers did is counted under no name.
+        byOperation: isEmpty ? [] : [{ of: 'POST /rides', counts: half }, NAMELESS],
+        byCaller: isEmpty
+          ? []
+          : [{ of: '9f2c41d07ab3', caller: 'acct_42', counts: half }, NAMELESS],
+        recorded: { counts: !isEmpty, duplicates: !isEmpty },
         workers: isEmpty ? [] : workers,
         concerns: isEmpty
           ? []
@@ -159,6 +165,9 @@ export function memoryAdmin(mood: Mood = 'seeded', count = 120): MemoryAdmin {
               { kind: 'worker_silent', text: 'No completer is running', count: 1 },
             ],
       }
+    },
+    async recorded() {
+      return { counts: true, duplicates: true }
     },
     async counts(filter = {}) {
       told('counts')
@@ -331,6 +340,7 @@ function matches(
     (caller === undefined || request.caller === caller) &&
     (recoveryPoint === undefined || request.recoveryPoint === recoveryPoint) &&
     (status === undefined || request.status === status) &&
+    (filter.isUnknown === undefined || request.personAt !== null) &&
     (olderThanMs === undefined || NOW - request.createdAt >= olderThanMs) &&
     (duplicatesMin === undefined || request.duplicates >= duplicatesMin)
   )

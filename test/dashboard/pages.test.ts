@@ -203,6 +203,38 @@ describe.skipIf(lacksChromium('test/dashboard/pages.test.ts'))(
       }
     })
 
+    it('D-11 show every column of requests on a screen of 1280 pixels', async () => {
+      world.admin.mood = 'seeded'
+      const { page } = await open()
+      await page.setViewportSize({ width: 1280, height: 800 })
+      await page.goto(`${world.origin}/requests`)
+      await settled(page, 'Requests')
+      const beyond = await page
+        .locator('main .wide')
+        .evaluateAll((frames) =>
+          frames.map(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth),
+        )
+      expect(beyond).toEqual([0])
+    })
+
+    it('D-03 name what has an unknown outcome, and rows of sums that say something', async () => {
+      world.admin.mood = 'seeded'
+      const [request] = world.admin.requests
+      if (request === undefined) throw new Error('There are seeded requests.')
+      const left = { state: 'unfinished', recoveryPoint: null, letter: null } as const
+      world.admin.requests[0] = { ...request, ...left, personAt: request.now + 240_000 }
+      onTestFinished(() => world.admin.restore())
+      const { page } = await open()
+      await page.goto(`${world.origin}/person`)
+      await page.getByRole('heading', { name: 'Outcome unknown' }).waitFor()
+      await page.locator('.card a.row-link').first().click()
+      await page.getByText('The outcome of this request is unknown.').waitFor()
+      await page.goto(`${world.origin}/`)
+      await settled(page, 'Overview')
+      const rows = await page.locator('#breakdown tbody th').allInnerTexts()
+      expect(rows).toEqual(['POST /rides', 'acct_42'])
+    })
+
     it('A-08 have targets of at least 24 pixels, but for links within text', async () => {
       world.admin.mood = 'seeded'
       const { page } = await open()

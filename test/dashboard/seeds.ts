@@ -58,6 +58,8 @@ function requestOf(index: number): SeededRequest {
   const isDead = state === 'needs_person'
   return {
     ...{ id: hexOf(index + 1_000_000), key, state, createdAt, version: 'v1', now: NOW },
+    personAt: null,
+    callerDigest: hexOf(index + 3_000_000).slice(0, 22),
     operation: index === 3 ? `POST ${EVIL}` : (OPERATIONS[index % OPERATIONS.length] ?? ''),
     caller: CALLERS[index % CALLERS.length] ?? '',
     recoveryPoint: isOver ? null : 'charge_created',

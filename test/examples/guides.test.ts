@@ -7,6 +7,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import { CORS_ALLOW_HEADERS, CORS_EXPOSE_HEADERS } from '../../src/index.ts'
 
 const folder = join(import.meta.dirname, '../../docs/guides')
 const guides = readdirSync(folder).map((file) => [file, read(file)] as const)
@@ -37,6 +38,16 @@ test('every guide is in the list of guides', () => {
 
   expect(others.length).toBeGreaterThan(10)
   for (const name of others) expect(list).toContain(`(${name})`)
+})
+
+test('the table of headers has every header that is sent or read', () => {
+  const [, section = ''] = /## Headers\n(.*?)\n## /s.exec(read('http.md')) ?? []
+  const table = section.split('\n').filter((line) => line.startsWith('|'))
+  const named = new Set(table.flatMap((line) => line.match(/(?<=`)[A-Z][A-Za-z-]+(?=[:`])/g) ?? []))
+  const asked = ['Prefer', 'X-Request-Id', 'Early-Data', 'User-Agent']
+  for (const header of [...CORS_EXPOSE_HEADERS, ...CORS_ALLOW_HEADERS, ...asked]) {
+    expect(named).toContain(header)
+  }
 })
 
 function read(file: string): string {

@@ -11,7 +11,9 @@ import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { query } from '../../scripts/servers/postgres.ts'
+import { temporaryDatabase } from '../support/postgres.ts'
 
 const root = join(import.meta.dirname, '../..')
 const folder = join(root, 'examples/quick-start')
@@ -42,9 +44,10 @@ beforeAll(() => {
   process.env['PORT'] = '0'
 })
 
-test('there is a quick start for each framework and for the client, and no other', () => {
+test('there is a quick start for each framework, the client and the README, and no other', () => {
   const files = readdirSync(folder).filter((file) => file.endsWith('.ts'))
-  expect(files.sort()).toEqual([...FRAMEWORKS, 'client'].sort().map((name) => `${name}.ts`))
+  const names = [...FRAMEWORKS, 'client', 'readme']
+  expect(files.sort()).toEqual(names.sort().map((name) => `${name}.ts`))
 })
 
 test(
@@ -57,10 +60,10 @@ test(
   COMPILE_MS,
 )
 
-test.each([...FRAMEWORKS, 'client'])(
+test.each([...FRAMEWORKS, 'client', 'readme'])(
   'the quick start for %s is the first code in its guide',
   (name) => {
-    const guide = read(join(guides, `${name}.md`))
+    const guide = read(name === 'readme' ? join(root, 'README.md') : join(guides, `${name}.md`))
     const code = read(join(folder, `${name}.ts`))
 
     expect(/```ts\n(.*?)```/s.exec(guide)?.[1]).toBe(code)
@@ -75,13 +78,38 @@ describe.each(FRAMEWORKS)('the quick start for %s', (name) => {
     const second = await post(send, { key: 'a' })
     const other = await post(send, { key: 'b' })
     const stranger = await post(send, { key: 'a', account: 'another' })
+    const nobody = await post(send, { key: 'c', account: null })
 
     expect(first).toEqual({ status: 201, body: '{"id":1}', replayed: null, echo: 'a' })
     expect(second).toEqual({ ...first, replayed: 'true' })
     // Counted by the example itself: the second request had added nothing.
     expect(other.body).toBe('{"id":2}')
     expect(stranger.body).toBe('{"id":3}')
+    expect(nobody.status).toBe(401)
   })
+})
+
+test('the code of the README has one effect for two requests with one key', async () => {
+  const database = await temporaryDatabase()
+  onTestFinished(() => database.drop())
+  await query(
+    database.url,
+    'create table charges (id int generated always as identity, amount int)',
+  )
+  vi.stubEnv('DATABASE_URL', database.url)
+  onTestFinished(() => void vi.unstubAllEnvs())
+  const sample = await import('../../examples/quick-start/readme.ts')
+  onTestFinished(() => sample.pool.end())
+  const send = await start(sample)
+  const first = await post(send, { key: 'a' })
+  const second = await post(send, { key: 'a' })
+  const nobody = await post(send, { key: 'b', account: null })
+  const { rows } = await query(database.url, 'select amount from charges')
+
+  expect(first).toEqual({ status: 201, body: '{"id":1}', replayed: null, echo: 'a' })
+  expect(second).toEqual({ ...first, replayed: 'true' })
+  expect(nobody.status).toBe(401)
+  expect(rows).toEqual([{ amount: 4200 }])
 })
 
 function read(file: string): string {
@@ -102,14 +130,14 @@ async function start({ server, POST, default: exported }: QuickStart): Promise<S
 
 async function post(
   send: Send,
-  { key, account = 'one' }: { key: string; account?: string },
+  { key, account = 'one' }: { key: string; account?: string | null },
 ): Promise<Answer> {
   const response = await send(
     new Request('http://localhost/charges', {
       method: 'POST',
       headers: {
         'Content-Type': 'application/json',
-        Authorization: `Bearer ${account}`,
+        ...(account === null ? {} : { Authorization: `Bearer ${account}` }),
         'Idempotency-Key': key,
       },
       body: '{"amount":4200}',

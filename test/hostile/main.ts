@@ -5,9 +5,12 @@
  */
 
 import { parseArgs } from 'node:util'
+import { memoryStore } from '../../src/stores/memory/index.ts'
+import { FakeClock } from '../../src/testing/fake-clock.ts'
 import { fuzzBodies } from './bodies.ts'
 import { flood } from './flood.ts'
 import { fuzzHeaders } from './headers.ts'
+import { floodQuota } from './quota.ts'
 
 const USAGE = 'npm run fuzz -- [--headers 1000000] [--bodies 200000] [--keys 100000] [--seed 1]'
 
@@ -23,7 +26,14 @@ async function main(): Promise<void> {
   const seed = wholeNumber('--seed', values.seed)
   await inPieces(seed, wholeNumber('--headers', values.headers), fuzzHeaders)
   await inPieces(seed, wholeNumber('--bodies', values.bodies), fuzzBodies)
-  console.log(`keys ${JSON.stringify(await flood(wholeNumber('--keys', values.keys)))}`)
+  const keys = wholeNumber('--keys', values.keys)
+  console.log(`keys ${JSON.stringify(await flood(keys))}`)
+  const clock = new FakeClock()
+  const store = memoryStore({ clock })
+  const ground = { store, peer: store, advance: async (ms: number) => clock.advance(ms) }
+  const report = await floodQuota(ground, { keys, atOnce: 20, quota: 1000 })
+  const heapMebibytes = Math.round(process.memoryUsage().heapUsed / 2 ** 20)
+  console.log(`quota ${JSON.stringify({ ...report, heapMebibytes })}`)
 }
 
 /** Values of one seed; the next ones are of the next seed. */

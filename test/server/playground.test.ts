@@ -150,6 +150,7 @@ describe.skipIf(CHROMIUM === undefined && notRun(suite))('the playground', () =>
     await press(page, 'Same key, another ride')
     const { charges, heard } = await shown(page)
     expect({ charges, heard }).toEqual({ charges: 1, heard: ['201', '409'] })
+    expect(await page.getByText('the default one says 422').isVisible()).toBe(true)
     const last = page.locator('#attempts li').last()
     await last.locator('summary').click()
     const texts = await last.locator('pre').allTextContents()

@@ -24,6 +24,7 @@ describe('the server', () => {
     const curls = printed.match(/^ {2}curl .*$/gm) ?? []
     expect(curls).toHaveLength(2)
     expect(curls[0]).toBe(curls[1])
+    expect(printed).toContain('200 instead of 201')
     expect(printed).not.toContain('Joined')
   })
 

@@ -4,14 +4,15 @@
  * @module
  */
 
-import type { LetterSettlement } from '../../admin/admin.ts'
-import type { DeadLetter } from '../../engine/letters.ts'
+import type { Admin, LetterSettlement, RequestSummary } from '../../admin/admin.ts'
+import { AT_ONCE } from '../../admin/explain.ts'
+import type { DeadLetter, HistoryEntry } from '../../engine/letters.ts'
 import type { Command, Context } from '../command.ts'
 import { withEngine } from '../engine.ts'
 import { CliError, usage } from '../errors.ts'
 import { DATABASE_FLAGS, FORMAT_FLAG, ORDER_FLAGS } from '../flag-sets.ts'
 import { orderOf, refusal, textOf } from '../operator/act.ts'
-import { pairs, printable, table } from '../output.ts'
+import { type Fit, fittedTable, pairs, printable } from '../output.ts'
 import { confirm } from '../prompt.ts'
 import { duration, instant } from '../words.ts'
 import { PAGE_FLAGS, pageOf } from './keys.ts'
@@ -33,13 +34,47 @@ export const deadList: Command = {
         ...[letter.letter, letter.cause, letter.operation, letter.key, letter.caller],
         ...[letter.point ?? '-', duration(now - letter.buriedAt), letter.error ?? '-'],
       ])
+      const soon = isSettled ? [] : await comingOf(admin)
+      const { isTTY, columns } = context.io.stdout
+      const fit = { ...FIT, width: isTTY ? columns : Number.POSITIVE_INFINITY }
       const heads = ['LETTER', 'CAUSE', 'ROUTE', 'KEY', 'CLIENT', 'POINT', 'AGE', 'ERROR']
       return {
-        document: { items: items.map(documentOf), next },
-        text: items.length === 0 ? 'Nothing waits for a person.' : table(heads, rows),
+        document: { items: items.map(documentOf), next, soon },
+        text: [
+          items.length === 0 ? 'Nothing waits for a person.' : fittedTable(heads, rows, fit),
+          ...soonText(soon, { now, fit }),
+        ].join('\n'),
         ids: items.map(({ letter }) => letter),
       }
     }),
+}
+
+/** What gives way in a narrow terminal; `dead show` and `--json` have all of it. */
+const FIT = { cut: ['ROUTE', 'KEY', 'CLIENT', 'POINT', 'ERROR'], drop: ['ID', 'POINT'] } as const
+
+/** How many that come before a person are named. */
+const COMING_MAX = 50
+
+/** What has an unknown outcome and does not stand before a person yet. */
+async function comingOf(admin: Admin): Promise<readonly RequestSummary[]> {
+  return (await admin.list({ isUnknown: true }, { limit: COMING_MAX })).items
+}
+
+function soonText(
+  soon: readonly RequestSummary[],
+  { now, fit }: { readonly now: number; readonly fit: Fit },
+): readonly string[] {
+  if (soon.length === 0) return []
+  const rows = soon.map(({ personAt, operation, key, caller, createdAt, id }) => [
+    personAt === null ? '-' : personAt <= now ? 'next run' : `in ${duration(personAt - now)}`,
+    ...[operation, key, caller, duration(now - createdAt), id],
+  ])
+  return [
+    '',
+    'Outcome unknown, and put before a person by the completer:',
+    fittedTable(['WHEN', 'ROUTE', 'KEY', 'CLIENT', 'AGE', 'ID'], rows, fit),
+    `At once: ${AT_ONCE}`,
+  ]
 }
 
 /** `reprise dead show`. */
@@ -144,8 +179,9 @@ function documentOf({ input: _input, state: _state, ...rest }: DeadLetter): obje
 
 function letterText(letter: DeadLetter): string {
   const { settlement } = letter
-  const history = letter.history.map(({ beganAt, actor, node, point, ending, error }) => {
-    const end = ending ?? 'was never heard of again'
+  const history = letter.history.map((entry) => {
+    const { beganAt, actor, node, point, ending, error } = entry
+    const end = ending ?? openText(entry, letter)
     return `  ${instant(beganAt)}  ${actor}${node === undefined ? '' : ` (${node})`} at ${point}: ${end}${error === null ? '' : ` (${printable(error)})`}`
   })
   const lines = pairs([
@@ -166,4 +202,12 @@ function letterText(letter: DeadLetter): string {
     ],
   ])
   return [lines, ...(history.length === 0 ? [] : ['', 'What was tried:', ...history])].join('\n')
+}
+
+/** What became of a call without an end: its own run may have told, as when it took too long. */
+function openText({ fence, point }: HistoryEntry, letter: DeadLetter): string {
+  const isTold = letter.error !== null && letter.fence === fence && letter.point === point
+  return isTold
+    ? `ended with an unknown outcome (${printable(letter.error)})`
+    : 'was never heard of again'
 }

@@ -143,6 +143,6 @@ function nextSteps(kind: ProjectKind, cwd: string): readonly string[] {
     'Set DATABASE_URL=postgres://user:password@host:5432/name',
     'npx reprise migrate up   (or bring the migration with your own tool)',
     `Protect a route: ${routeLine(kind)}`,
-    `Send it twice: curl -i http://localhost:3000/charges -H 'Idempotency-Key: k-1' -H 'Content-Type: application/json' -d '{"amount":1200}'`,
+    `Send it twice: curl -i http://localhost:3000/charges -H 'Authorization: Bearer test' -H 'Idempotency-Key: k-1' -H 'Content-Type: application/json' -d '{"amount":1200}'`,
   ]
 }

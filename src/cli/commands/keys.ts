@@ -40,7 +40,11 @@ export function pageOf({ flags }: Parameters<Command['run']>[0]): {
 /** `reprise keys list`. */
 export const keysList: Command = {
   ...{ name: 'keys list', summary: 'List requests, newest first' },
-  flags: [...FILTER_FLAGS, ...PAGE_FLAGS, FORMAT_FLAG, ...DATABASE_FLAGS],
+  flags: [
+    ...[...FILTER_FLAGS, ...PAGE_FLAGS, FORMAT_FLAG],
+    { name: 'wide', type: 'switch', summary: 'Every column whole, however wide the terminal is' },
+    ...DATABASE_FLAGS,
+  ],
   examples: [
     ['npx reprise keys list --state stuck', 'What nobody finishes'],
     ['npx reprise keys list --route "POST /charges" --older-than 1h -o ids', 'Ids, for xargs'],
@@ -49,8 +53,13 @@ export const keysList: Command = {
     withEngine(context, async ({ admin }) => {
       const { items, next } = await admin.list(readFilter(context), pageOf(context))
       const more = next === null ? [] : ['', `More: --after ${next}`]
-      const now = context.io.clock.unix()
-      const text = items.length === 0 ? 'No request matches.' : requestTable(items, now)
+      const { clock, stdout } = context.io
+      const now = clock.unix()
+      const isWide = context.flags.isOn('wide') || !stdout.isTTY
+      const { duplicates: hasDuplicates } = await admin.recorded()
+      const view = { now, width: isWide ? null : stdout.columns, hasDuplicates }
+      const table = [requestTable(items, view), ...(hasDuplicates ? [] : ['', NOTED_BY])]
+      const text = items.length === 0 ? 'No request matches.' : table.join('\n')
       return {
         document: { items, next },
         text: [text, ...more].join('\n'),
@@ -58,6 +67,9 @@ export const keysList: Command = {
       }
     }),
 }
+
+const NOTED_BY =
+  'DUPS are not recorded. The app notes them with onEvent: keepDuplicates(store).onEvent, of reprise/telemetry.'
 
 /** `reprise keys get`. */
 export const keysGet: Command = {
@@ -80,9 +92,10 @@ export const keysGet: Command = {
       const detail = await findRequest(admin, context.args[0] ?? '')
       const wants = context.flags.isOn('payload')
       const payload = wants ? await admin.reveal(detail.id, await orderOf(context)) : undefined
+      const { duplicates: hasDuplicates } = await admin.recorded()
       return {
         document: payload === undefined ? detail : { ...detail, payload },
-        text: requestText(detail, payload),
+        text: requestText(detail, { payload, hasDuplicates }),
         ids: [detail.id],
       }
     }),

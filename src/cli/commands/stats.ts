@@ -6,6 +6,7 @@
 
 import type { Overview } from '../../admin/admin.ts'
 import { COUNT_MAX } from '../../admin/admin.ts'
+import { withSums } from '../../telemetry/tally.ts'
 import type { Command } from '../command.ts'
 import { withEngine } from '../engine.ts'
 import { usage } from '../errors.ts'
@@ -49,23 +50,34 @@ export const stats: Command = {
     }),
 }
 
+const NOT_RECORDED = 'not recorded'
+const COUNTED_BY =
+  'Counts are recorded where the app brings them to the store: createReprise({ store, onEvent: keepStats(store).onEvent }), with keepStats of reprise/telemetry. See docs/guides/monitoring.md.'
+
 function overviewText(overview: Overview): string {
   const { totals, hitRate, states, workers, concerns, byOperation, windowMs, now } = overview
   const rate = hitRate.rate === null ? '-' : `${(hitRate.rate * 100).toFixed(1)} %`
+  // Zeros would be a lie where nobody counts.
+  const isCounted = overview.recorded.counts || Object.values(states).every((one) => one === 0)
+  const sum = (value: number) => (isCounted ? value.toLocaleString('en-US') : NOT_RECORDED)
   const count = (value: number) =>
     value >= COUNT_MAX ? `${COUNT_MAX.toLocaleString('en-US')}+` : value.toLocaleString('en-US')
   const numbers = pairs([
     ['window', `${duration(windowMs)} up to ${instant(now)}`],
-    ['checked', totals.checked.toLocaleString('en-US')],
-    ['duplicates prevented', totals.duplicatesPrevented.toLocaleString('en-US')],
-    ['hit rate', `${rate}  ${hitRate.label} (${hitRate.range}). ${hitRate.meaning}`],
-    ['in progress', totals.in_progress.toLocaleString('en-US')],
-    ['mismatch', totals.mismatch.toLocaleString('en-US')],
-    ['resumed', totals.resumed.toLocaleString('en-US')],
-    ['store errors', totals.store_errors.toLocaleString('en-US')],
+    ['checked', sum(totals.checked)],
+    ['duplicates prevented', sum(totals.duplicatesPrevented)],
+    [
+      'hit rate',
+      isCounted ? `${rate}  ${hitRate.label} (${hitRate.range}). ${hitRate.meaning}` : NOT_RECORDED,
+    ],
+    ['in progress', sum(totals.in_progress)],
+    ['mismatch', sum(totals.mismatch)],
+    ['resumed', sum(totals.resumed)],
+    ['store errors', sum(totals.store_errors)],
   ])
   const stateRow = Object.entries(states).map(([state, value]) => `${state} ${count(value)}`)
-  const operations = byOperation.map(({ of, counts }) => [
+  const seen = byOperation.filter(({ counts }) => withSums(counts).checked > 0)
+  const operations = seen.map(({ of, counts }) => [
     ...[printable(String(of)), counts.miss, counts.hit, counts.in_progress, counts.mismatch].map(
       String,
     ),
@@ -73,13 +85,13 @@ function overviewText(overview: Overview): string {
   const nodes = workers.map(({ worker, nodes: own, isPaused, isSilent, backlog }) => [
     ...[
       worker,
-      isPaused ? 'paused' : isSilent ? 'silent' : 'running',
+      isPaused ? 'paused' : own.length === 0 ? 'not run' : isSilent ? 'silent' : 'running',
       String(own.length),
       count(backlog),
     ],
   ])
   return [
-    ...[numbers, '', `requests: ${stateRow.join(', ')}`],
+    ...[numbers, ...(isCounted ? [] : ['', COUNTED_BY]), '', `requests: ${stateRow.join(', ')}`],
     ...(operations.length === 0
       ? []
       : ['', table(['ROUTE', 'MISS', 'HIT', 'IN PROGRESS', 'MISMATCH'], operations)]),

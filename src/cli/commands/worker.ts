@@ -4,6 +4,7 @@
  * @module
  */
 
+import { AT_ONCE } from '../../admin/explain.ts'
 import {
   createWorkers,
   type Worker,
@@ -24,7 +25,7 @@ const NAMES: readonly WorkerName[] = ['enqueuer', 'completer', 'reaper']
 export const worker: Command = {
   ...{ name: 'worker', summary: 'Run enqueuer, completer and reaper', isLong: true },
   details: [
-    'The configuration exports operations (for the completer) and sink (for the enqueuer); the reaper needs neither. Ends in good order on SIGTERM and Ctrl-C.',
+    'The configuration exports operations (for the completer) and sink (for the enqueuer). Without operations the completer still puts what has an unknown outcome before a person; the reaper needs neither. Ends in good order on SIGTERM and Ctrl-C.',
   ],
   flags: [
     {
@@ -36,11 +37,17 @@ export const worker: Command = {
       ...{ name: 'grace', type: 'duration', value: '<time>', default: '10s' },
       ...{ summary: 'Time for the runs at hand to end', env: ['REPRISE_GRACE'] },
     },
+    {
+      ...{ name: 'unknown-grace', type: 'duration', value: '<time>', default: '5m' },
+      summary: 'How long what has an unknown outcome is left to clients before a person gets it',
+      env: ['REPRISE_UNKNOWN_GRACE'],
+    },
     ...DATABASE_FLAGS,
   ],
   examples: [
     ['npx reprise worker', 'All of them, until stopped'],
     ['npx reprise worker --only reaper --once', 'From cron'],
+    [AT_ONCE, 'What has an unknown outcome is put before a person now'],
   ],
   async run(context) {
     const names = namesOf(context.flags.text('only'))
@@ -73,6 +80,7 @@ async function work(
   const workers = createWorkers(engine.reprise, {
     operations,
     ...(sink === undefined ? {} : { sink }),
+    completer: { unknownGraceMs: flags.ms('unknown-grace') ?? 300_000 },
     onEvent: (event) => {
       if (event.record === undefined) done[event.worker] += event.done
       out.note(lineOf(event))
@@ -101,11 +109,14 @@ function chosen(
     if (one !== undefined) running.set(name, one)
     else if (isAsked)
       throw new CliError('REPRISE_E_CONFIG', `The ${name} can not run: ${why(name)}.`, {
-        hint: 'See docs/cli.md, worker.',
+        hint: name === 'enqueuer' ? NO_SINK : 'Use a store that keeps work: PostgreSQL.',
       })
   }
   return running
 }
+
+const NO_SINK =
+  'Export sink from reprise.config: functionSink(async (job) => …) of reprise/sinks/function, or that of a queue. See docs/cli.md, Worker.'
 
 function why(name: WorkerName): string {
   return name === 'enqueuer'

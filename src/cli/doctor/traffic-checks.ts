@@ -1,87 +1,14 @@
 /**
- * Checks of what goes on: workers, what waits, what is kept, how it is configured.
+ * Checks of what is kept and how it is configured.
  *
  * @module
  */
 
-import { isSilent, WORKERS } from '../../admin/workers.ts'
 import { isRepriseError } from '../../core/errors.ts'
 import { type ResolvedRunOptions, resolveRunOptions } from '../../core/options.ts'
-import { BLOAT, callersOf, phasesOf, vacuum, waitingIn, workersOf } from '../queries.ts'
-import { duration, plural } from '../words.ts'
+import { BLOAT, callersOf, phasesOf, vacuum } from '../queries.ts'
+import { duration } from '../words.ts'
 import { type Check, type Finding, failed, fine, warn } from './check.ts'
-
-/** How long an unfinished record may be left to its client, in milliseconds. */
-const GRACE_MS = 300_000
-
-/** How long after its retention a record is to be gone, in milliseconds. */
-const REAPED_MS_MAX = 3 * 3_600_000
-
-/** Workers, and what waits for them or for a person. */
-export const checkWork: Check = async ({ database, hasSchema }) => {
-  if (!hasSchema) return []
-  const { schema } = database
-  const [row = []] = await database.query(waitingIn(schema), [GRACE_MS])
-  const [stuck = 0, dead = 0, due = 0, aside = 0, overdueMs = 0] = row.map(Number)
-  const workers = await database.query(workersOf(schema))
-  const backlog = { enqueuer: due, completer: stuck, reaper: overdueMs > REAPED_MS_MAX ? 1 : 0 }
-  return [
-    ...WORKERS.map((worker) => workerFinding(worker, backlog[worker], workers)),
-    stuck === 0
-      ? fine('stuck', 'no request is stuck')
-      : warn(
-          'stuck',
-          `${plural(stuck, 'request')} nobody finishes.`,
-          'npx reprise keys list --state stuck',
-        ),
-    dead === 0
-      ? fine('dead letters', 'nothing waits for a person')
-      : warn(
-          'dead letters',
-          `${plural(dead, 'request needs', 'requests need')} a person.`,
-          'npx reprise dead list',
-        ),
-    aside === 0
-      ? fine('jobs', due === 0 ? 'no job waits' : `${plural(due, 'job')} due`)
-      : warn(
-          'jobs',
-          `${plural(aside, 'job was', 'jobs were')} set aside after too many tries.`,
-          'Open the dashboard: npx reprise dashboard',
-        ),
-    overdueMs <= REAPED_MS_MAX
-      ? fine('reaping', 'nothing is kept long past its retention')
-      : warn(
-          'reaping',
-          `The oldest record is ${duration(overdueMs)} past its retention.`,
-          'npx reprise worker --only reaper --once',
-        ),
-  ]
-}
-
-function workerFinding(
-  worker: (typeof WORKERS)[number],
-  waits: number,
-  rows: readonly (readonly unknown[])[],
-): Finding {
-  const own = rows.filter(([name]) => name === worker)
-  const [, node, agoMs = Number.POSITIVE_INFINITY, error] = own[0] ?? []
-  const start = `npx reprise worker --only ${worker}, or createWorkers(reprise, …).start() in the app`
-  if (own.length === 0) {
-    const text = `The ${worker} has never run${waits > 0 ? ', and there is work for it' : ''}.`
-    return waits > 0 ? failed(worker, text, start) : warn(worker, text, start)
-  }
-  const isAsleep = own.every(([, , ago, , every]) => {
-    return isSilent(worker, { agoMs: Number(ago), everyMs: every === null ? null : Number(every) })
-  })
-  if (isAsleep) {
-    const text = `The ${worker} last ran ${duration(Number(agoMs))} ago, on ${String(node)}.`
-    return waits > 0 ? failed(worker, text, start) : warn(worker, text, start)
-  }
-  if (typeof error === 'string') {
-    return warn(worker, `Its last run failed: ${error}`, 'See the log of the process that runs it.')
-  }
-  return fine(worker, `ran ${duration(Number(agoMs))} ago on ${plural(own.length, 'node')}`)
-}
 
 /** Fewer dead rows than this are nothing. */
 const DEAD_ROWS_MIN = 10_000

@@ -76,14 +76,17 @@ export function detect(cwd: string): ProjectKind {
     'sql' as const,
   ]
   const driver = !packages.has('pg') && packages.has('postgres') ? 'postgres' : 'pg'
+  const isTypeScript = packages.has('typescript') || existsSync(join(cwd, 'tsconfig.json'))
+  // postgres.js brings its types.
+  const needed = ['reprise', driver, ...(isTypeScript && driver === 'pg' ? ['@types/pg'] : [])]
   return {
     ...{ packageManager: packageManagerOf(cwd), migrationTool, orm, driver },
     framework: find(FRAMEWORK_PACKAGES)?.[1] ?? 'node',
-    isTypeScript: packages.has('typescript') || existsSync(join(cwd, 'tsconfig.json')),
+    isTypeScript,
     isModule: manifest['type'] === 'module',
     hasSrc: existsSync(join(cwd, 'src')),
     loadsTypeScript: packages.has('tsx') || readsTypeScript(),
-    missing: ['reprise', driver].filter((name) => !packages.has(name) && !isThere(cwd, name)),
+    missing: needed.filter((name) => !packages.has(name) && !isThere(cwd, name)),
   }
 }
 

@@ -41,7 +41,10 @@ export async function actOnOne(
   const possibility = detail.possibilities.find((one) => one.action === action)
   if (possibility !== undefined && !possibility.isAllowed) {
     throw new CliError('REPRISE_E_REFUSED', `Can not ${action} it: ${possibility.reason}`, {
-      hint: `npx reprise keys get ${detail.id}`,
+      hint:
+        detail.letter === null
+          ? `npx reprise keys get ${detail.id}`
+          : `npx reprise dead show ${detail.letter}, then npx reprise dead resolve ${detail.letter}`,
     })
   }
   out.note(possibility?.reason ?? '')

@@ -5,22 +5,40 @@
  */
 
 import type { Payload, RequestDetail, RequestSummary } from '../../admin/admin.ts'
-import { pairs, printable, table } from '../output.ts'
+import { fittedTable, pairs, printable, table } from '../output.ts'
 import { duration, instant } from '../words.ts'
 
+/** How requests are shown in a table. */
+export interface TableView {
+  readonly now: number
+  /** Columns of the terminal; `null` for as many as it takes. */
+  readonly width: number | null
+  /** Whether anybody notes duplicates. */
+  readonly hasDuplicates: boolean
+}
+
 /** Requests in a table. */
-export function requestTable(items: readonly RequestSummary[], now: number): string {
+export function requestTable(
+  items: readonly RequestSummary[],
+  { now, width, hasDuplicates }: TableView,
+): string {
   const heads = ['STATE', 'KEY', 'ROUTE', 'CLIENT', 'POINT', 'TRIES', 'DUPS', 'STATUS', 'AGE', 'ID']
   const rows = items.map((item) => [
-    ...[item.state, cut(item.key, 30), cut(item.operation, 30), cut(item.caller, 20)],
-    ...[item.recoveryPoint ?? '-', String(item.attempts), String(item.duplicates)],
+    ...[item.state, item.key, item.operation, item.caller],
+    ...[item.recoveryPoint ?? '-', String(item.attempts)],
+    hasDuplicates ? String(item.duplicates) : '-',
     ...[item.status === null ? '-' : String(item.status), duration(now - item.createdAt), item.id],
   ])
-  return table(heads, rows)
+  if (width === null) return table(heads, rows)
+  const drop = ['ID', 'POINT', 'TRIES', 'CLIENT']
+  return fittedTable(heads, rows, { width, cut: ['KEY', 'ROUTE', 'CLIENT', 'POINT'], drop })
 }
 
 /** Everything about one request. */
-export function requestText(detail: RequestDetail, payload: Payload | undefined): string {
+export function requestText(
+  detail: RequestDetail,
+  { payload, hasDuplicates }: { payload: Payload | undefined; hasDuplicates: boolean },
+): string {
   const lines = pairs([
     ['id', detail.id],
     ['key', detail.key],
@@ -30,7 +48,7 @@ export function requestText(detail: RequestDetail, payload: Payload | undefined)
     ['status', detail.status === null ? '-' : String(detail.status)],
     ['recovery point', detail.recoveryPoint ?? '-'],
     ['attempts', String(detail.attempts)],
-    ['duplicates', String(detail.duplicates)],
+    ['duplicates', hasDuplicates ? String(detail.duplicates) : 'not recorded'],
     ['created', instant(detail.createdAt)],
     ['finished', instant(detail.finishedAt)],
     ['expires', instant(detail.expiresAt)],
@@ -39,6 +57,9 @@ export function requestText(detail: RequestDetail, payload: Payload | undefined)
     ['from', [detail.ip, detail.userAgent].filter((part) => part !== null).join(', ') || '-'],
     ['made', detail.resource === null ? '-' : `${detail.resource.type} ${detail.resource.id}`],
     ['dead letter', detail.letter ?? '-'],
+    ...(detail.personAt === null
+      ? []
+      : ([['before a person', `from ${instant(detail.personAt)}`]] as const)),
   ])
   const jobs = detail.jobs.map(({ name, state, jobId }) => `  ${state}  ${name}  ${jobId}`)
   const actions = detail.possibilities.map(
@@ -58,8 +79,4 @@ export function requestText(detail: RequestDetail, payload: Payload | undefined)
 
 function section(title: string, lines: readonly string[]): readonly string[] {
   return lines.length === 0 ? [] : ['', `${title}:`, ...lines]
-}
-
-function cut(text: string, length: number): string {
-  return text.length <= length ? text : `${text.slice(0, length - 1)}…`
 }

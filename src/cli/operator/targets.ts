@@ -24,6 +24,10 @@ export const FILTER_FLAGS: readonly Flag[] = [
   { name: 'key', short: 'k', type: 'text', value: '<key>', summary: 'Key, or its beginning and *' },
   { name: 'status', type: 'whole', value: '<status>', summary: 'Status of the stored answer' },
   { name: 'point', type: 'text', value: '<name>', summary: 'Recovery point' },
+  {
+    ...{ name: 'unknown', type: 'switch' },
+    summary: 'Outcome unknown after a run that stopped, and not yet before a person',
+  },
   { name: 'older-than', type: 'duration', value: '<time>', summary: 'At least this old' },
 ]
 
@@ -40,6 +44,7 @@ export function readFilter({ flags }: Pick<Context, 'flags'>): RequestFilter {
   const given = {
     ...{ operation: flags.text('route'), caller: flags.text('client'), key: flags.text('key') },
     ...{ status: flags.whole('status'), recoveryPoint: flags.text('point') },
+    isUnknown: flags.isOn('unknown') ? true : undefined,
     ...{ olderThanMs: flags.ms('older-than'), states: states.length === 0 ? undefined : states },
   }
   const set = Object.entries(given).filter(([, value]) => value !== undefined)
