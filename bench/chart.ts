@@ -8,7 +8,7 @@ import type { Results } from './results.ts'
 import { isPeer } from './variants.ts'
 
 const WIDTH = 760
-const LABEL = 250
+const LABEL = 285
 const ROW = 24
 const TOP = 56
 

@@ -8,6 +8,7 @@ import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import type { Usage } from './servers/main.ts'
+import type { Reaped } from './servers/reaper.ts'
 import type { ServerTask } from './servers/setups.ts'
 
 /** A server that can be asked. */
@@ -18,17 +19,18 @@ export interface ServerChild {
   stop(): Promise<void>
 }
 
-const PROGRAM = join(import.meta.dirname, '.built', 'servers', 'main.mjs')
+const PROGRAMS = join(import.meta.dirname, '.built', 'servers')
 
 /**
  * Starts a server and waits until it listens.
  *
  * @throws Error when it ends before
  */
-export async function startServer(task: ServerTask): Promise<ServerChild> {
-  const execArgv = process.env.BENCH_NODE_OPTIONS?.split(' ') ?? []
-  const env = { ...process.env, NODE_ENV: 'production' }
-  const child = fork(PROGRAM, [JSON.stringify(task)], { execArgv, env })
+export async function startServer(
+  task: ServerTask,
+  flags: readonly string[] = [],
+): Promise<ServerChild> {
+  const child = start('main.mjs', task, flags)
   const gone = once(child, 'exit')
   const { port } = await messageOf<{ readonly port: number }>(child, task.variant)
   return {
@@ -45,13 +47,28 @@ export async function startServer(task: ServerTask): Promise<ServerChild> {
   }
 }
 
+/** One run of the reaper, in a process of its own. */
+export async function runReaper(task: ServerTask): Promise<Reaped> {
+  const child = start('reaper.mjs', task)
+  const gone = once(child, 'exit')
+  const reaped = await messageOf<Reaped>(child, 'reaper')
+  await gone
+  return reaped
+}
+
+function start(program: string, task: ServerTask, flags: readonly string[] = []): ChildProcess {
+  const execArgv = [...(process.env.BENCH_NODE_OPTIONS?.split(' ') ?? []), ...flags]
+  const env = { ...process.env, NODE_ENV: 'production' }
+  return fork(join(PROGRAMS, program), [JSON.stringify(task)], { execArgv, env })
+}
+
 function messageOf<Message>(child: ChildProcess, name: string): Promise<Message> {
   return new Promise((resolve, reject) => {
     const onExit = (): void => reject(new Error(`The server ${name} ended.`))
     child.once('exit', onExit)
     child.once('message', (message) => {
       child.off('exit', onExit)
-      // What servers/main.ts sends.
+      // What servers/main.ts and servers/reaper.ts send.
       resolve(message as Message)
     })
   })

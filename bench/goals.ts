@@ -4,7 +4,9 @@
  * @module
  */
 
+import type { Growth, RecordsPoint } from './growth.ts'
 import { TYPICAL } from './imports.ts'
+import type { Removal } from './reaping.ts'
 import type { Results } from './results.ts'
 import type { Workload } from './variants.ts'
 
@@ -31,17 +33,17 @@ interface Goal {
 /** Connections at which ratios are judged; the most that were measured, where not these. */
 const CONNECTIONS = 64
 
-const unmeasured: Ask = () => undefined
-
 const GOALS: readonly Goal[] = [
   fresh('P1', 'transaction, Express, × bare', ['express/transaction', 0.88]),
   fresh('P1', 'transaction, Fastify, × bare', ['fastify/transaction', 0.88]),
   counted('P1', 'transaction, round trips', ['postgresRoundTrips', '=', 3]),
   counted('P1', 'transaction, fsyncs', ['fsyncs', '=', 1]),
   counted('P1', 'transaction, WAL bytes', ['walBytes', '≤', 900]),
-  ...[{ id: 'P1b', what: 'claim with the first statement', sign: '≥', bound: 1.05 } as const].map(
-    (goal) => ({ ...goal, ask: unmeasured }),
-  ),
+  fresh('P1b', 'claim with the first statement, × bare', ['express/first-statement', 1.05]),
+  {
+    ...goal('P1b', 'claim with the first statement, round trips', ['=', 2]),
+    ask: roundTripsOf('express/first-statement'),
+  },
   fresh('P2', 'lease on Redis, Express, × bare', ['express/lease-redis', 0.93]),
   fresh('P2', 'lease on Redis, Fastify, × bare', ['fastify/lease-redis', 0.93]),
   { ...goal('P2', 'lease on Redis, commands', ['=', 2]), ask: commandsOf('express/lease-redis') },
@@ -75,11 +77,34 @@ const GOALS: readonly Goal[] = [
     ...goal('P7', 'all answered, × the handler’s time', ['≤', 1.5]),
     ask: ({ hotKeys }) => worst(hotKeys.map(({ allMs, handlerMs }) => allMs / handlerMs)),
   },
+  {
+    ...goal('P7', 'store calls of a process over those of one request', ['≤', 1]),
+    ask: ({ hotKeys }) =>
+      worst(hotKeys.map(({ storeCalls, loneCalls }) => Math.max(...storeCalls) - loneCalls)),
+  },
+  {
+    ...goal('P7', 'p99 of other keys meanwhile, × before', ['≤', 1.2]),
+    ask: ({ hotKeys }) => worst(hotKeys.map(({ othersP99Ratio }) => othersP99Ratio)),
+  },
   ownCpu('P8', 'own CPU, transaction, Express', ['express/transaction', 80]),
   ownCpu('P8', 'own CPU, transaction, Fastify', ['fastify/transaction', 60]),
   ownCpu('P8', 'own CPU, transaction, Hono', ['hono/transaction', 60]),
-  { ...goal('P9', 'reaping 2 million rows under load, rows/s', ['≥', 20_000]), ask: unmeasured },
-  { ...goal('P10', 'at 10 million records, × an empty table', ['≤', 1.2]), ask: unmeasured },
+  {
+    ...goal('P9', 'reaping 2 million rows under load, rows/s', ['≥', 20_000]),
+    ask: ({ reaping }) => reaping?.removals.find(isByReaper)?.rowsPerSecond,
+  },
+  {
+    ...goal('P9', 'p99 of the traffic meanwhile, × before', ['≤', 1.3]),
+    ask: ({ reaping }) => reaping?.removals.find(isByReaper)?.p99Ratio,
+  },
+  {
+    ...goal('P10', 'latency at the most records, × an empty table', ['≤', 1.2]),
+    ask: ({ growth }) => worst(largest(growth).map(({ latencyRatio }) => latencyRatio)),
+  },
+  {
+    ...goal('P10', 'bytes per record at the most records', ['≤', 700]),
+    ask: ({ growth }) => largest(growth)[0]?.bytesPerRecord,
+  },
   {
     ...goal('P10', 'bytes per record in PostgreSQL, with indexes', ['≤', 700]),
     ask: ({ sizes }) => sizes?.postgresBytes,
@@ -89,11 +114,22 @@ const GOALS: readonly Goal[] = [
     ask: ({ sizes }) => sizes?.redisBytes,
   },
   {
+    ...goal('P11', 'the same, answers compressed', ['≤', 500]),
+    ask: ({ sizes }) => sizes?.redisPackedBytes,
+  },
+  {
     ...goal('P12', 'import of the engine, Express and PostgreSQL', ['≤', 40]),
     unit: ' ms',
     ask: ({ imports }) => imports.find(({ subpath }) => subpath === TYPICAL.join(' + '))?.ms,
   },
-  { ...goal('P12', 'growth of memory over 10 minutes, MB', ['≤', 0]), ask: unmeasured },
+  {
+    ...goal('P12', 'growth of the heap under load, MB a minute', ['≤', 0.05]),
+    ask: ({ memory = [] }) => worst(memory.map(({ heapSlope }) => heapSlope)),
+  },
+  {
+    ...goal('P12', 'growth of the process under load, MB a minute', ['≤', 0.1]),
+    ask: ({ memory = [] }) => worst(memory.map(({ rssSlope }) => rssSlope)),
+  },
 ]
 
 /** Judges a run. */
@@ -163,6 +199,16 @@ function ratioOf(variant: string, workload: Workload = 'fresh'): Ask {
 function found({ comparisons }: Results, variant: string, workload: Workload) {
   const all = comparisons.filter((one) => one.variant === variant && one.workload === workload)
   return all.find(({ connections }) => connections === CONNECTIONS) ?? all.at(-1)
+}
+
+function isByReaper({ how }: Removal): boolean {
+  return how === 'reaper'
+}
+
+function largest(growth: Growth | undefined): readonly RecordsPoint[] {
+  const points = growth?.records ?? []
+  const most = Math.max(...points.map(({ records }) => records))
+  return points.filter(({ records }) => records === most)
 }
 
 type Maybe = number | null | undefined

@@ -15,6 +15,8 @@ import { median } from './measure.ts'
 export interface ImportCost {
   readonly subpath: string
   readonly ms: number
+  /** CPU time of it, which a busy machine changes less. */
+  readonly cpuMs: number
 }
 
 const run = promisify(execFile)
@@ -30,22 +32,29 @@ export async function importCosts(times: number): Promise<ImportCost[]> {
   const { exports } = manifest as { readonly exports: Readonly<Record<string, string>> }
   const costs: ImportCost[] = []
   const together = TYPICAL.map((subpath) => exports[subpath] ?? '')
-  costs.push({ subpath: TYPICAL.join(' + '), ms: await costOf(together, times) })
+  costs.push({ subpath: TYPICAL.join(' + '), ...(await costOf(together, times)) })
   for (const [subpath, file] of Object.entries(exports)) {
-    if (file.endsWith('.js')) costs.push({ subpath, ms: await costOf([file], times) })
+    if (file.endsWith('.js')) costs.push({ subpath, ...(await costOf([file], times)) })
   }
   return costs
 }
 
-async function costOf(files: readonly string[], times: number): Promise<number> {
+type Cost = Omit<ImportCost, 'subpath'>
+
+async function costOf(files: readonly string[], times: number): Promise<Cost> {
   const urls = files.map((file) => pathToFileURL(join(ROOT, file)).href)
-  const code = `const t = performance.now()
+  const code = `const [t, cpu] = [performance.now(), process.cpuUsage()]
     await Promise.all(${JSON.stringify(urls)}.map((url) => import(url)))
-    console.log(performance.now() - t)`
-  const found: number[] = []
+    const { user, system } = process.cpuUsage(cpu)
+    console.log(JSON.stringify({ ms: performance.now() - t, cpuMs: (user + system) / 1000 }))`
+  const found: Cost[] = []
   for (let time = 0; time < times; time++) {
     const { stdout } = await run(process.execPath, ['--input-type=module', '-e', code])
-    found.push(Number(stdout))
+    // The line above writes it.
+    found.push(JSON.parse(stdout) as Cost)
   }
-  return median(found)
+  return {
+    ms: median(found.map(({ ms }) => ms)),
+    cpuMs: median(found.map(({ cpuMs }) => cpuMs)),
+  }
 }

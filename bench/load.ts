@@ -20,6 +20,15 @@ export interface Load {
   readonly requestsMin?: number
   /** The key of the next request. */
   readonly nextKey: () => string
+  /** What every request says, in ASCII: 168 bytes of JSON unless set. */
+  readonly body?: string
+  /** Whether there was enough of it, whatever else is said: never unless set. */
+  readonly isOver?: () => boolean
+  /**
+   * Requests a second, however long answers take; each counts from when it was due. As many as are
+   * answered unless set.
+   */
+  readonly perSecond?: number
 }
 
 /** What came of it. */
@@ -34,13 +43,16 @@ export interface LoadResult {
   readonly firstFailure: string | undefined
 }
 
-/** What every request says: 240 bytes of JSON. */
-const BODY = JSON.stringify({
-  origin: 'Ada Lovelace Memorial Spaceport, Gate 12, Platform North, Lower Ring, 00184 Rome',
-  target: 'Grace Hopper Landing Field, Hangar 7, Eastern Approach, Mare Tranquillitatis',
-  passengers: 3,
-  note: 'Two bags, and a cat that would rather not.',
-})
+const BODY = bodyOf()
+
+/** What a request with this note says. The answer says it again: 300 bytes, with a note of 42. */
+export function bodyOf(note = 'Two bags, and a cat that would rather not.'): string {
+  return JSON.stringify({
+    origin: 'Ada Lovelace Memorial Spaceport, Gate 12',
+    target: 'Grace Hopper Landing Field, Hangar 7',
+    ...{ passengers: 3, note },
+  })
+}
 
 let counter = 0
 const run = process.pid.toString(36) + Date.now().toString(36)
@@ -60,7 +72,7 @@ export function keyRing(size: number): () => string {
 /** Sends the load and waits for every answer. */
 export async function send(load: Load): Promise<LoadResult> {
   const { connections, ms = Number.POSITIVE_INFINITY, requests = Number.POSITIVE_INFINITY } = load
-  const tally = new Tally(ms, requests, load.requestsMin ?? 0)
+  const tally = new Tally(ms, requests, load)
   const sockets = await Promise.all(
     Array.from({ length: connections }, () => openSocket(load.port)),
   )
@@ -79,21 +91,27 @@ class Tally {
   readonly #ms: number
   readonly #requests: number
   readonly #requestsMin: number
+  readonly #gapMs: number
+  readonly #isOver: () => boolean
 
-  constructor(ms: number, requests: number, requestsMin: number) {
+  constructor(ms: number, requests: number, load: Load) {
+    const { requestsMin = 0, perSecond, isOver = () => false } = load
     this.#ms = ms
     this.#requests = requests
     this.#requestsMin = requestsMin
+    this.#gapMs = perSecond === undefined ? 0 : 1000 / perSecond
+    this.#isOver = isOver
   }
 
   start(): void {
     this.#startedAt = performance.now()
   }
 
-  /** Whether another request may be sent. */
-  takes(now: number): boolean {
-    const isOpen = now - this.#startedAt < this.#ms || this.#sent < this.#requestsMin
-    return isOpen && this.#sent++ < this.#requests
+  /** When the next request is due; `undefined` when there is none. */
+  next(now: number): number | undefined {
+    const dueAt = this.#gapMs === 0 ? now : this.#startedAt + this.#sent * this.#gapMs
+    const isOpen = dueAt - this.#startedAt < this.#ms || this.#sent < this.#requestsMin
+    return isOpen && !this.#isOver() && this.#sent++ < this.#requests ? dueAt : undefined
   }
 
   note(sentAt: number, now: number, answer: string): void {
@@ -119,19 +137,25 @@ function openSocket(port: number): Promise<Socket> {
 }
 
 /** One request after the other over one socket; resolves when the last is answered. */
-function drive(socket: Socket, { port, nextKey }: Load, tally: Tally): Promise<void> {
+function drive(socket: Socket, load: Load, tally: Tally): Promise<void> {
+  const { port, nextKey, body = BODY } = load
   const head = `POST /rides HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\nContent-Type: application/json\r\n`
-  const tail = `\r\nContent-Length: ${BODY.length}\r\n\r\n${BODY}`
+  const tail = `\r\nContent-Length: ${body.length}\r\n\r\n${body}`
   return new Promise((resolve, reject) => {
     let sentAt = 0
     let held = ''
+    const write = (): void => {
+      socket.write(`${head}Idempotency-Key: ${nextKey()}${tail}`, 'latin1')
+    }
     const next = (now: number): void => {
-      if (!tally.takes(now)) {
+      const dueAt = tally.next(now)
+      if (dueAt === undefined) {
         socket.destroy()
         return resolve()
       }
-      sentAt = now
-      socket.write(`${head}Idempotency-Key: ${nextKey()}${tail}`, 'latin1')
+      sentAt = dueAt
+      if (dueAt > now) setTimeout(write, dueAt - now)
+      else write()
     }
     socket.on('data', (chunk: string) => {
       held = held === '' ? chunk : held + chunk

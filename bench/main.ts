@@ -11,17 +11,28 @@ import { join } from 'node:path'
 import { chartOf } from './chart.ts'
 import { count } from './count.ts'
 import { judge } from './goals.ts'
+import { grow } from './growth.ts'
+import { growthCharts } from './growth-charts.ts'
 import { hotKey } from './hot-key.ts'
 import { importCosts } from './imports.ts'
 import { compare } from './measure.ts'
+import { memoryUse } from './memory.ts'
+import { reaping } from './reaping.ts'
 import type { Results } from './results.ts'
-import { readSettings, type Settings, USAGE, UsageError } from './settings.ts'
+import { type Mode, readSettings, type Settings, USAGE, UsageError } from './settings.ts'
 import { sizes } from './sizes.ts'
 import { tablesOf } from './table.ts'
 import { isPeer, MEASUREMENTS, type Measurement } from './variants.ts'
 import { openWorld, type World } from './world.ts'
 
 const FOLDER = import.meta.dirname
+const RESULTS = join(FOLDER, 'results')
+
+/** What was saved of each kind of run. */
+const FILES: Readonly<Record<Mode, string>> = {
+  ...{ variants: 'latest.json', growth: 'growth.json', reaping: 'reaping.json' },
+  memory: 'memory.json',
+}
 
 /** What is asked for one key a thousand times. */
 const HOT = ['express/transaction', 'express/lease-redis']
@@ -34,6 +45,7 @@ let isInterrupted = false
 try {
   const settings = readSettings(process.argv.slice(2))
   if (settings === undefined) console.log(USAGE)
+  else if (settings.isDrawn) await draw()
   else await bench(settings)
 } catch (error) {
   if (!(error instanceof UsageError)) throw error
@@ -42,7 +54,7 @@ try {
 }
 
 async function bench(settings: Settings): Promise<void> {
-  const wanted = chosen(settings)
+  chosen(settings)
   const startedAt = performance.now()
   // Waiting for a database server to end does not keep a process alive.
   const awake = setInterval(() => {}, 1000)
@@ -53,12 +65,7 @@ async function bench(settings: Settings): Promise<void> {
   const world = await openWorld()
   const results = await emptyResults(world, settings)
   try {
-    for (const [index, measurement] of wanted.entries()) {
-      if (isInterrupted) break
-      progress(`${index + 1}/${wanted.length} ${measurement.workload} ${measurement.variant}`)
-      await measureOne(world, measurement, results)
-    }
-    await measureRest(world, results)
+    await measure(world, results)
   } finally {
     progress('')
     await world.close()
@@ -71,6 +78,29 @@ async function bench(settings: Settings): Promise<void> {
   const minutes = ((performance.now() - startedAt) / 60_000).toFixed(1)
   const failed = judge(results).filter(({ verdict }) => verdict === 'FAIL').length
   console.log(`\n${minutes} minutes; ${failed} goals are not met. The raw data is in ${file}.`)
+}
+
+async function measure(world: World, results: Results): Promise<void> {
+  const { settings } = results
+  switch (settings.mode) {
+    case 'growth':
+      results.growth = await grow({ world, settings, progress })
+      return
+    case 'reaping':
+      results.reaping = await reaping(world, settings, progress)
+      return
+    case 'memory':
+      results.memory = await memoryUse(world, settings, progress)
+      return
+    case 'variants':
+  }
+  const wanted = chosen(settings)
+  for (const [index, measurement] of wanted.entries()) {
+    if (isInterrupted) break
+    progress(`${index + 1}/${wanted.length} ${measurement.workload} ${measurement.variant}`)
+    await measureOne(world, measurement, results)
+  }
+  await measureRest(world, results)
 }
 
 /** @throws UsageError when nothing has such a name */
@@ -151,14 +181,38 @@ async function versionOf(name: string): Promise<string> {
 
 /** What is saved is drawn for the docs as well. Tells where the raw data is. */
 async function write(results: Results): Promise<string> {
-  const { isSaved } = results.settings
-  await mkdir(join(FOLDER, 'results'), { recursive: true })
-  const file = join(FOLDER, 'results', isSaved ? 'latest.json' : 'part.json')
+  const { isSaved, mode } = results.settings
+  await mkdir(RESULTS, { recursive: true })
+  const file = join(RESULTS, isSaved ? FILES[mode] : 'part.json')
   await writeFile(file, `${JSON.stringify(results, null, 2)}\n`)
-  if (isSaved) {
-    await writeFile(join(FOLDER, '..', 'docs', 'images', 'benchmarks.svg'), chartOf(results))
-  }
+  if (isSaved) await writeCharts(results)
   return file
+}
+
+/** Tables and charts of what was saved before. */
+async function draw(): Promise<void> {
+  for (const file of Object.values(FILES)) {
+    const path = join(RESULTS, file)
+    if (!existsSync(path)) continue
+    // The benchmark wrote it.
+    const results = JSON.parse(await readFile(path, 'utf8')) as Results
+    if (!('mode' in results.settings)) {
+      console.error(`${file} was written by an older benchmark, and is left as it is.`)
+      continue
+    }
+    console.log(`## ${file}, ${results.date}\n\n${tablesOf(results)}\n`)
+    await writeCharts(results)
+  }
+}
+
+async function writeCharts(results: Results): Promise<void> {
+  const { growth, date, settings } = results
+  const charts: Record<string, string> =
+    growth === undefined ? {} : { ...growthCharts(growth, date) }
+  if (settings.mode === 'variants') charts['benchmarks.svg'] = chartOf(results)
+  for (const [file, svg] of Object.entries(charts)) {
+    await writeFile(join(FOLDER, '..', 'docs', 'images', file), svg)
+  }
 }
 
 /** What is being done, on one line that is written over where there is a terminal. */

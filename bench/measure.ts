@@ -6,7 +6,8 @@
  */
 
 import { type ServerChild, startServer } from './child.ts'
-import { freshKey, keyRing, type LoadResult, send } from './load.ts'
+import { freshKey, keyRing, type Load, type LoadResult, send } from './load.ts'
+import type { ServerTask } from './servers/setups.ts'
 import type { Measurement } from './variants.ts'
 import type { World } from './world.ts'
 
@@ -27,8 +28,8 @@ export interface Side {
   readonly cpuUs: number
 }
 
-/** A variant beside another. */
-export interface Comparison extends Measurement {
+/** Two servers in turns. */
+export interface Contest {
   readonly connections: number
   readonly own: Side
   readonly other: Side
@@ -36,6 +37,8 @@ export interface Comparison extends Measurement {
   readonly ratio: number
   /** The lowest and the highest ratio of a pair. */
   readonly ratios: readonly [number, number]
+  /** The median latency over that of the other, median over the pairs. */
+  readonly latencyRatio: number
   /** CPU over that of the other, in microseconds per request, median over the pairs. */
   readonly ownCpuUs: number
   readonly requests: number
@@ -43,6 +46,9 @@ export interface Comparison extends Measurement {
   readonly failures: number
   readonly firstFailure: string | undefined
 }
+
+/** A variant beside another. */
+export interface Comparison extends Measurement, Contest {}
 
 /** Keys of a ring of replays. */
 const RING = 256
@@ -54,31 +60,60 @@ interface Turn extends Side {
   readonly result: LoadResult
 }
 
+/** Who is in a contest, and what is sent to whom. */
+export interface Sides {
+  readonly own: ServerTask
+  readonly other: ServerTask
+  readonly ownKey: () => string
+  readonly otherKey: () => string
+  /** What every request says; that of the load generator unless set. */
+  readonly body?: string
+  /** Requests to each before the first turn: 3,000 unless set. */
+  readonly warmUp?: number
+}
+
+/** How often, how long and how many at a time. */
+export interface Rounds {
+  readonly connections: readonly number[]
+  readonly turns: Turns
+}
+
 /** Measures a variant at each number of connections. */
 export async function compare(
   world: World,
   measurement: Measurement,
-  { connections, turns }: { readonly connections: readonly number[]; readonly turns: Turns },
+  rounds: Rounds,
 ): Promise<Comparison[]> {
-  const own = await startServer(world.task(measurement.variant))
-  const other = await startServer(world.task(measurement.beside))
+  const { variant, beside, workload } = measurement
+  const ownKey = workload === 'fresh' ? freshKey : keyRing(RING)
+  const tasks = { own: world.task(variant), other: world.task(beside) }
+  const found = await contest({ ...tasks, ownKey, otherKey: freshKey }, rounds)
+  return found.map((one) => ({ ...measurement, ...one }))
+}
+
+/** Lets two servers take turns, at each number of connections. */
+export async function contest(sides: Sides, { connections, turns }: Rounds): Promise<Contest[]> {
+  const { ownKey, otherKey, warmUp: requests = WARM_UP } = sides
+  const body = sides.body === undefined ? {} : { body: sides.body }
+  const own = await startServer(sides.own)
+  const other = await startServer(sides.other)
   try {
-    const nextKey = measurement.workload === 'fresh' ? freshKey : keyRing(RING)
-    // Every key of the ring is answered once before; and both sides are compiled and connected.
-    await send({ port: own.port, connections: 16, requests: WARM_UP, nextKey })
-    await send({ port: other.port, connections: 16, requests: WARM_UP, nextKey: freshKey })
-    const found: Comparison[] = []
+    // Every key of a ring is answered once before; and both sides are compiled and connected.
+    const before = { connections: 16, requests, ...body }
+    await send({ port: own.port, nextKey: ownKey, ...before })
+    await send({ port: other.port, nextKey: otherKey, ...before })
+    const found: Contest[] = []
     for (const count of connections) {
       const pairs: [Turn, Turn][] = []
       for (let pair = 0; pair < turns.count; pair++) {
-        const ms = turns.seconds * 1000
-        const takeOwn = () => turn(own, { connections: count, ms, nextKey })
-        const takeOther = () => turn(other, { connections: count, ms, nextKey: freshKey })
+        const load = { connections: count, ms: turns.seconds * 1000, ...body }
+        const takeOwn = () => turn(own, { ...load, nextKey: ownKey })
+        const takeOther = () => turn(other, { ...load, nextKey: otherKey })
         // Who goes first changes, so that neither always finds the machine as the other left it.
         if (pair % 2 === 0) pairs.push([await takeOwn(), await takeOther()])
         else pairs.push(reversed([await takeOther(), await takeOwn()]))
       }
-      found.push(summary(measurement, count, pairs))
+      found.push(summary(count, pairs))
     }
     return found
   } finally {
@@ -90,10 +125,7 @@ function reversed([a, b]: [Turn, Turn]): [Turn, Turn] {
   return [b, a]
 }
 
-async function turn(
-  server: ServerChild,
-  load: { readonly connections: number; readonly ms: number; readonly nextKey: () => string },
-): Promise<Turn> {
+async function turn(server: ServerChild, load: Omit<Load, 'port'>): Promise<Turn> {
   const before = await server.usage()
   const result = await send({ port: server.port, requestsMin: 5 * load.connections, ...load })
   const after = await server.usage()
@@ -107,16 +139,16 @@ async function turn(
   }
 }
 
-function summary(measurement: Measurement, connections: number, pairs: [Turn, Turn][]): Comparison {
+function summary(connections: number, pairs: [Turn, Turn][]): Contest {
   const owns = pairs.map(([own]) => own)
   const ratios = pairs.map(([own, other]) => own.perSecond / other.perSecond)
   return {
-    ...measurement,
     connections,
     own: sideOf(owns),
     other: sideOf(pairs.map(([, other]) => other)),
     ratio: median(ratios),
     ratios: [Math.min(...ratios), Math.max(...ratios)],
+    latencyRatio: median(pairs.map(([own, other]) => own.p50Ms / other.p50Ms)),
     ownCpuUs: median(pairs.map(([own, other]) => own.cpuUs - other.cpuUs)),
     requests: owns.reduce((sum, { result }) => sum + result.requests, 0),
     failures: owns.reduce((sum, { result }) => sum + result.failures, 0),
@@ -139,6 +171,7 @@ export function median(values: readonly number[]): number {
   return (quantile(sorted, 0.5) + (sorted[Math.ceil(sorted.length / 2 - 1)] ?? 0)) / 2
 }
 
-function quantile(sorted: readonly number[], share: number): number {
+/** The value that this share of sorted numbers does not exceed. */
+export function quantile(sorted: readonly number[], share: number): number {
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN
 }

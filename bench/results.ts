@@ -5,9 +5,12 @@
  */
 
 import type { Counts } from './count.ts'
+import type { Growth } from './growth.ts'
 import type { HotKey } from './hot-key.ts'
 import type { ImportCost } from './imports.ts'
 import type { Comparison } from './measure.ts'
+import type { MemoryUse } from './memory.ts'
+import type { Reaping } from './reaping.ts'
 import type { Settings } from './settings.ts'
 import type { Sizes } from './sizes.ts'
 
@@ -22,6 +25,9 @@ export interface Results {
   readonly hotKeys: HotKey[]
   readonly imports: ImportCost[]
   sizes: Sizes | undefined
+  growth?: Growth
+  reaping?: Reaping
+  memory?: MemoryUse[]
   /** Variants that could not be measured, and why. */
   readonly skipped: { readonly variant: string; readonly reason: string }[]
 }

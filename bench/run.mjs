@@ -22,7 +22,9 @@ if (!existsSync(join(folder, 'peers', 'node_modules'))) {
 
 rmSync(built, { recursive: true, force: true })
 await build({
-  entryPoints: [join(folder, 'main.ts'), join(folder, 'servers', 'main.ts')],
+  entryPoints: ['main.ts', 'servers/main.ts', 'servers/reaper.ts'].map((file) =>
+    join(folder, file),
+  ),
   ...{ outdir: built, outbase: folder, outExtension: { '.js': '.mjs' } },
   ...{ bundle: true, format: 'esm', platform: 'node', target: 'node20', packages: 'external' },
   ...{ tsconfig: join(root, 'tsconfig.json'), logLevel: 'warning', sourcemap: 'linked' },

@@ -5,11 +5,22 @@
  */
 
 import { judge } from './goals.ts'
+import { growthTables } from './growth-charts.ts'
+import { tableOf } from './markdown.ts'
+import { memoryTable } from './memory.ts'
+import { reapingTable } from './reaping.ts'
 import type { Results } from './results.ts'
 
-/** The tables of a run. */
+/** The tables of a run: of what it measured. */
 export function tablesOf(results: Results): string {
-  return [comparisonsOf(results), othersOf(results), goalsOf(results)].join('\n\n')
+  const { settings, growth, reaping, memory } = results
+  const found = [
+    ...(settings.mode === 'variants' ? [comparisonsOf(results), othersOf(results)] : []),
+    ...(growth === undefined ? [] : [growthTables(growth)]),
+    ...(reaping === undefined ? [] : [reapingTable(reaping)]),
+    ...(memory === undefined ? [] : [memoryTable(memory)]),
+  ]
+  return [...found, goalsOf(results)].join('\n\n')
 }
 
 function comparisonsOf({ comparisons, counts }: Results): string {
@@ -34,37 +45,34 @@ function comparisonsOf({ comparisons, counts }: Results): string {
 
 function othersOf({ hotKeys, sizes, imports }: Results): string {
   const rows = [
-    ...hotKeys.map(({ variant, duplicates, executions, failures, handlerMs, allMs }) => [
+    ...hotKeys.map(({ variant, duplicates, executions, failures, handlerMs, allMs, ...one }) => [
       `${variant}: ${duplicates} duplicates at once, 2 processes`,
-      `${executions} execution, ${failures} failed, all answered after ${allMs.toFixed(0)} ms (handler ${handlerMs} ms)`,
+      `${executions} execution, ${failures} failed, all answered after ${allMs.toFixed(0)} ms (handler ${handlerMs} ms), ` +
+        `store calls ${one.storeCalls.join(' and ')} (one request: ${one.loneCalls}), p99 of others × ${one.othersP99Ratio.toFixed(2)}`,
     ]),
-    ...imports.map(({ subpath, ms }) => [`import ${subpath}`, `${ms.toFixed(1)} ms`]),
+    ...imports.map(({ subpath, ms, cpuMs }) => [
+      `import ${subpath}`,
+      `${ms.toFixed(1)} ms, CPU ${cpuMs.toFixed(1)} ms`,
+    ]),
   ]
   if (sizes !== undefined) {
-    const { postgresBytes, postgresRows, redisBytes } = sizes
+    const { postgresBytes, postgresRows, redisBytes, redisPackedBytes } = sizes
     rows.push([`PostgreSQL, ${postgresRows} records`, `${postgresBytes.toFixed(0)} bytes each`])
     if (redisBytes !== null) rows.push(['Redis', `${redisBytes.toFixed(0)} bytes a record`])
+    if (redisPackedBytes !== null) {
+      rows.push(['Redis, answers compressed', `${redisPackedBytes.toFixed(0)} bytes a record`])
+    }
   }
   return tableOf(['what', 'measured'], rows)
 }
 
 function goalsOf(results: Results): string {
-  const rows = judge(results).map(({ id, what, goal, measured, verdict }) => [
-    ...[id, what, goal, measured, verdict],
-  ])
+  const rows = judge(results)
+    .filter(({ verdict }) => results.settings.mode === 'variants' || verdict !== 'not measured')
+    .map(({ id, what, goal, measured, verdict }) => [id, what, goal, measured, verdict])
   return tableOf(['goal', 'what', 'bound', 'measured', 'verdict'], rows)
 }
 
 function plain(value: number | null | undefined, digits = 1): string {
   return value == null ? '–' : String(Number(value.toFixed(digits)))
-}
-
-function tableOf(head: readonly string[], rows: readonly (readonly string[])[]): string {
-  const widths = head.map((name, column) =>
-    Math.max(name.length, ...rows.map((row) => row[column]?.length ?? 0)),
-  )
-  const line = (cells: readonly string[]) =>
-    `| ${cells.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join(' | ')} |`
-  const rule = `|${widths.map((width) => '-'.repeat(width + 2)).join('|')}|`
-  return [line(head), rule, ...rows.map(line)].join('\n')
 }

@@ -16,7 +16,7 @@ export interface Measurement {
   readonly workload: Workload
 }
 
-const REPRISE = ['transaction', 'lease-redis']
+const REPRISE = ['transaction', 'first-statement', 'lease-redis']
 const EXPRESS_ONLY = ['lease-postgres', 'memory', 'phases']
 const EXPRESS_PEERS = [
   ...['node-idempotency-redis', 'node-idempotency-memory', 'powertools-redis'],
@@ -48,8 +48,8 @@ const REPLAYED: readonly string[] = [
 
 /** Everything, in the order in which it is measured. */
 export const MEASUREMENTS: readonly Measurement[] = [
-  ...FRESH.map((variant) => measurement(variant, 'fresh')),
-  ...REPLAYED.map((variant) => measurement(variant, 'replay')),
+  ...FRESH.map((variant) => comparisonOf(variant, 'fresh')),
+  ...REPLAYED.map((variant) => comparisonOf(variant, 'replay')),
 ]
 
 /** Whether the variant is somebody else's. */
@@ -57,7 +57,8 @@ export function isPeer(variant: string): boolean {
   return /node-idempotency|powertools|express-idempotency|dbos/.test(variant)
 }
 
-function measurement(variant: string, workload: Workload): Measurement {
+/** The variant beside what it is compared with. */
+export function comparisonOf(variant: string, workload: Workload): Measurement {
   const [framework = ''] = variant.split('/')
   return { variant, workload, beside: `${framework}/${workload === 'fresh' ? 'bare' : 'noop'}` }
 }

@@ -8,7 +8,7 @@ import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { RequestHandler } from 'express'
 import type pg from 'pg'
-import type { Reprise } from 'reprise'
+import type { ClaimTime, Reprise } from 'reprise'
 import type { Operation } from 'reprise/phases'
 import type { NewRide } from './work.ts'
 
@@ -23,6 +23,7 @@ export interface Route {
   readonly protection?: {
     readonly reprise: Reprise<pg.PoolClient>
     readonly transaction: boolean
+    readonly claim?: ClaimTime
   }
   /** An operation in phases, in the place of the handler; Express only. */
   readonly operation?: Operation<pg.PoolClient, NewRide>
@@ -46,20 +47,24 @@ export const LISTEN: Readonly<Record<Framework, Listen>> = {
 /** One caller: who asks makes no difference to the cost. */
 const caller = (): string => 'acct_1'
 
+/** The largest body that Express parses: more than any that is sent. */
+const LIMIT = '4mb'
+
 async function listenExpress(route: Route): Promise<number> {
   const { default: express } = await import('express')
   const { idempotent, serve } = await import('reprise/express')
   const { handle, protection, operation, middleware = [] } = route
   const app = express()
   app.disable('x-powered-by').disable('etag')
-  if (operation !== undefined) app.post('/rides', express.json(), serve(operation, { caller }))
+  const json = express.json({ limit: LIMIT })
+  if (operation !== undefined) app.post('/rides', json, serve(operation, { caller }))
   else {
     const before: RequestHandler[] = [...middleware]
     if (protection !== undefined) {
-      const { reprise, transaction } = protection
-      before.push(idempotent(reprise, { caller, transaction, required: true }))
+      const { reprise, ...mode } = protection
+      before.push(idempotent(reprise, { caller, ...mode, required: true }))
     }
-    app.post('/rides', express.json(), ...before, (request, response, next) => {
+    app.post('/rides', json, ...before, (request, response, next) => {
       // The load generator sends nothing else.
       const answer = handle(request.body as NewRide, request)
       // A peer may have answered already, and called the handler nevertheless.
@@ -75,8 +80,8 @@ async function listenFastify({ handle, protection }: Route): Promise<number> {
   const app = fastify()
   const preHandler = []
   if (protection !== undefined) {
-    const { reprise, transaction } = protection
-    preHandler.push(idempotent(reprise, { caller, transaction, required: true }))
+    const { reprise, ...mode } = protection
+    preHandler.push(idempotent(reprise, { caller, ...mode, required: true }))
   }
   app.post<{ Body: NewRide }>('/rides', { preHandler }, async (request, reply) =>
     reply.code(201).send(await handle(request.body, request)),
@@ -91,8 +96,8 @@ async function listenHono({ handle, protection }: Route): Promise<number> {
   const { idempotent } = await import('reprise/hono')
   const app = new Hono()
   if (protection !== undefined) {
-    const { reprise, transaction } = protection
-    app.use('/rides', idempotent(reprise, { caller, transaction, required: true }))
+    const { reprise, ...mode } = protection
+    app.use('/rides', idempotent(reprise, { caller, ...mode, required: true }))
   }
   app.post('/rides', async (c) => c.json(await handle(await c.req.json(), c), 201))
   const server = serve({ fetch: app.fetch, port: 0, hostname: '127.0.0.1' })
@@ -107,8 +112,8 @@ async function listenKoa({ handle, protection }: Route): Promise<number> {
   const app = new Koa()
   app.use(bodyParser())
   if (protection !== undefined) {
-    const { reprise, transaction } = protection
-    app.use(idempotent(reprise, { caller, transaction, required: true }))
+    const { reprise, ...mode } = protection
+    app.use(idempotent(reprise, { caller, ...mode, required: true }))
   }
   app.use(async (ctx) => {
     // The load generator sends nothing else.

@@ -14,6 +14,8 @@ export interface Usage {
   readonly cpuUs: number
   /** Resident memory, in bytes. */
   readonly rssBytes: number
+  /** What its heap holds; after a collection where that can be asked for. */
+  readonly heapBytes: number
 }
 
 // Written by the benchmark itself.
@@ -25,7 +27,9 @@ if (route === undefined) throw new Error(`There is no variant ${task.variant}.`)
 
 process.on('message', () => {
   const { user, system } = process.cpuUsage()
-  const usage: Usage = { cpuUs: user + system, rssBytes: process.memoryUsage.rss() }
+  globalThis.gc?.()
+  const { rss, heapUsed } = process.memoryUsage()
+  const usage: Usage = { cpuUs: user + system, rssBytes: rss, heapBytes: heapUsed }
   process.send?.(usage)
 })
 process.on('disconnect', () => process.exit())

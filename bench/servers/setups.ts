@@ -7,14 +7,14 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
 import { createClient } from 'redis'
-import { createReprise, memoryStore, type Reprise } from 'reprise'
+import { type ClaimTime, createReprise, memoryStore, type Reprise, type RunOptions } from 'reprise'
 import { txOf } from 'reprise/express'
 import { advance, foreignCall, operation, phase, respond } from 'reprise/phases'
 import { postgresStore } from 'reprise/postgres'
 import { redisStore } from 'reprise/redis'
 import type { Route } from './frameworks.ts'
 import { PEERS } from './peers.ts'
-import { insertRide, insertRideAlone, type NewRide, type Ride, rideOf } from './work.ts'
+import { insertRide, insertRideAlone, type NewRide, type Ride, rideOf, SLOW } from './work.ts'
 
 /** What a server is told. */
 export interface ServerTask {
@@ -22,7 +22,7 @@ export interface ServerTask {
   readonly variant: string
   readonly databaseUrl: string
   readonly redisUrl: string
-  /** How long the handler takes besides, in milliseconds, and duplicates wait. */
+  /** How long the handler takes besides for slow rides, in milliseconds, and duplicates wait. */
   readonly slowMs: number
 }
 
@@ -42,14 +42,17 @@ export const SETUPS: Readonly<Record<string, Setup>> = {
     return { handle: (ride) => insertRideAlone(pool, ride) }
   },
   noop: () => ({ handle: async (ride) => rideOf('1', ride) }),
-  transaction: (task) => inTransaction(task, true),
-  'transaction-uncached': (task) => inTransaction(task, false),
+  transaction: (task) => inTransaction(task, { isCached: true }),
+  'transaction-uncached': (task) => inTransaction(task, { isCached: false }),
+  'first-statement': (task) =>
+    inTransaction(task, { isCached: true, claim: 'with-first-statement' }),
   'lease-postgres'(task) {
     const pool = poolOf(task, true)
     return leased(task, pool, createReprise({ store: postgresStore(pool), ...waiting(task) }))
   },
   'lease-redis': (task) => onRedis(task, true),
   'lease-redis-uncached': (task) => onRedis(task, false),
+  'lease-redis-packed': (task) => onRedis(task, true, { compressBytesMin: 0 }),
   memory: (task) =>
     leased(task, poolOf(task, false), createReprise({ store: memoryStore(), ...waiting(task) })),
   phases: inPhases,
@@ -61,23 +64,32 @@ export function poolOf({ databaseUrl }: ServerTask, pipeline: boolean): pg.Pool 
   return new pg.Pool({ connectionString: databaseUrl, max: POOL_MAX, pipeline })
 }
 
-function inTransaction(task: ServerTask, isCached: boolean): Route {
+interface Transacting {
+  readonly isCached: boolean
+  readonly claim?: ClaimTime
+}
+
+function inTransaction(task: ServerTask, { isCached, ...mode }: Transacting): Route {
   const store = postgresStore(poolOf(task, true))
   const reprise = createReprise({ store, ...caching(isCached), ...waiting(task) })
   return {
-    protection: { reprise, transaction: true },
+    protection: { reprise, transaction: true, ...mode },
     async handle(ride, request) {
       const answer = await insertRide(txOf<pg.PoolClient>(request), ride)
-      if (task.slowMs > 0) await delay(task.slowMs)
+      if (isSlow(task, ride)) await delay(task.slowMs)
       return answer
     },
   }
 }
 
-async function onRedis(task: ServerTask, isCached: boolean): Promise<Route> {
+async function onRedis(
+  task: ServerTask,
+  isCached: boolean,
+  options: RunOptions = {},
+): Promise<Route> {
   const client = await createClient({ url: task.redisUrl }).connect()
   const store = redisStore(client, { onUnsafe: 'ignore' })
-  const reprise = createReprise({ store, ...caching(isCached), ...waiting(task) })
+  const reprise = createReprise({ store, ...options, ...caching(isCached), ...waiting(task) })
   return leased(task, poolOf(task, false), reprise)
 }
 
@@ -86,7 +98,7 @@ function leased(task: ServerTask, pool: pg.Pool, reprise: Reprise): Route {
     // Lease mode hands out no transactions, so it makes no difference what they would be.
     protection: { reprise: reprise as Reprise<pg.PoolClient>, transaction: false },
     async handle(ride) {
-      if (task.slowMs > 0) await delay(task.slowMs)
+      if (isSlow(task, ride)) await delay(task.slowMs)
       return insertRideAlone(pool, ride)
     },
   }
@@ -123,6 +135,10 @@ function inPhases(task: ServerTask): Route {
       },
     ),
   }
+}
+
+function isSlow({ slowMs }: ServerTask, { note }: NewRide): boolean {
+  return slowMs > 0 && note.startsWith(SLOW)
 }
 
 function caching(isCached: boolean): { readonly replayCache?: false } {

@@ -33,13 +33,20 @@ export const TABLE = `
     origin text not null, target text not null, passengers integer not null, note text not null,
     created_at timestamptz not null default now())`
 
+/** What the note of a ride begins with that takes long, where a server is told how long. */
+export const SLOW = 'slow'
+
 const INSERT = `
   insert into rides (origin, target, passengers, note) values ($1, $2, $3, $4)
   returning id::text as id`
 
+/** Characters of the note that the row has: a longer one is in the answer only. */
+const NOTE_MAX = 100
+
 /** The row, and the answer. */
 export async function insertRide(tx: Queries, ride: NewRide): Promise<Ride> {
-  const values = [ride.origin, ride.target, ride.passengers, ride.note]
+  const note = ride.note.slice(0, NOTE_MAX)
+  const values = [ride.origin, ride.target, ride.passengers, note]
   const { rows } = await tx.query<{ id: string }>({ name: 'insert_ride', text: INSERT, values })
   return rideOf(rows[0]?.id ?? '', ride)
 }
