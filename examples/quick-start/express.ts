@@ -7,6 +7,11 @@ const once = idempotent(reprise, { caller: (req) => hashSecret(req.get('Authoriz
 const charges: unknown[] = []
 const app = express()
 
+// Your own sign-in comes first: a request of nobody has no caller.
+app.use((req, res, next) => {
+  if (req.get('Authorization')) next()
+  else res.sendStatus(401)
+})
 app.post('/charges', express.json(), once, (req, res) => {
   const id = charges.push(req.body)
   res.status(201).json({ id })

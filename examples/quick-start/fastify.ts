@@ -1,15 +1,16 @@
-import Fastify from 'fastify'
+import Fastify, { type FastifyRequest } from 'fastify'
 import { createReprise, hashSecret, memoryStore } from 'reprise'
 import { idempotency } from 'reprise/fastify'
 
 const reprise = createReprise({ store: memoryStore() }) // postgresStore(new Pool({ … }))
+const caller = ({ headers }: FastifyRequest) => hashSecret(headers.authorization ?? '')
 const charges: unknown[] = []
 const app = Fastify()
 
-await app.register(idempotency, {
-  reprise,
-  caller: (request) => hashSecret(request.headers.authorization ?? ''),
+app.addHook('onRequest', async ({ headers }, reply) => {
+  if (!headers.authorization) return reply.code(401).send() // your own sign-in
 })
+await app.register(idempotency, { reprise, caller })
 app.post('/charges', async (request, reply) => {
   const id = charges.push(request.body)
   return reply.code(201).send({ id })

@@ -10,4 +10,10 @@ const createCharge = idempotent(reprise, { caller }, async (request) => {
   return Response.json({ id }, { status: 201 })
 })
 
-export default { fetch: createCharge }
+// Your own sign-in comes first: a request of nobody has no caller.
+export default {
+  fetch: async (request: Request) =>
+    request.headers.has('Authorization')
+      ? createCharge(request)
+      : new Response(null, { status: 401 }),
+}

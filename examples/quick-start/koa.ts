@@ -7,6 +7,8 @@ const reprise = createReprise({ store: memoryStore() }) // postgresStore(new Poo
 const charges: unknown[] = []
 const app = new Koa()
 
+// Your own sign-in comes first: a request of nobody has no caller.
+app.use((ctx, next) => (ctx.get('Authorization') ? next() : ctx.throw(401)))
 app.use(bodyParser())
 app.use(idempotent(reprise, { caller: (ctx) => hashSecret(ctx.get('Authorization')) }))
 app.use((ctx) => {

@@ -1,13 +1,14 @@
-import type { IncomingMessage } from 'node:http'
-import { Body, Controller, Module, Post } from '@nestjs/common'
+import { Body, Controller, Module, Post, UnauthorizedException } from '@nestjs/common'
 import { NestFactory } from '@nestjs/core'
 import { createReprise, hashSecret, memoryStore } from 'reprise'
 import { IdempotencyModule, Idempotent } from 'reprise/nest'
 
 const reprise = createReprise({ store: memoryStore() }) // postgresStore(new Pool({ … }))
-const caller = (req: IncomingMessage) => hashSecret(req.headers.authorization ?? '')
+const caller = ({ headers }: { headers: { authorization?: string } }) => {
+  if (!headers.authorization) throw new UnauthorizedException()
+  return hashSecret(headers.authorization)
+}
 const charges: unknown[] = []
-
 @Controller('charges')
 class Charges {
   @Post() @Idempotent() create(@Body() charge: unknown) {
@@ -16,5 +17,4 @@ class Charges {
 }
 @Module({ imports: [IdempotencyModule.forRoot({ reprise, caller })], controllers: [Charges] })
 class App {}
-
 export const server = await (await NestFactory.create(App)).listen(process.env.PORT ?? 3000)

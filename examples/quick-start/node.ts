@@ -12,4 +12,8 @@ const createCharge = idempotent(reprise, { caller }, async (req, res) => {
   res.writeHead(201, { 'Content-Type': 'application/json' }).end(JSON.stringify({ id }))
 })
 
-export const server = createServer(createCharge).listen(Number(process.env.PORT ?? 3000))
+// Your own sign-in comes first: a request of nobody has no caller.
+export const server = createServer((req, res) => {
+  if (req.headers.authorization) createCharge(req, res)
+  else res.writeHead(401).end()
+}).listen(Number(process.env.PORT ?? 3000))

@@ -83,7 +83,7 @@ function tell({ running, url }: Running, settings: Settings): void {
   if (notes.length > 0) console.log(`\n${notes.join('\n')}`)
   const curl = `curl -i ${url}/tasks -H 'Authorization: Bearer sk_test_demo' -H 'Idempotency-Key: ${randomUUID()}' -H 'Content-Type: application/json' -d '{"task_name":"Buy milk"}'`
   console.log(
-    `\nMake a task, then send the same again: the answer says Idempotent-Replayed: true.\n`,
+    `\nMake a task, then send the same again: the answer says Idempotent-Replayed: true.\nIts status is 200 instead of 201, because /tasks speaks the dialect tasks; the default repeats the first.\n`,
   )
   console.log(`  ${curl}\n  ${curl}\n\nCtrl-C ends it.`)
 }
