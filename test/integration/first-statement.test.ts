@@ -1,5 +1,5 @@
 import type pg from 'pg'
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import type { CapturedResponse } from '../../src/core/response.ts'
 import type { Store } from '../../src/engine/store.ts'
 import type { TransactionHandler } from '../../src/engine/transaction-handler.ts'
@@ -228,19 +228,20 @@ describe('a duplicate, with the claim in its first statement', () => {
     })
     await begun.opened
     let runs = 0
-    const handler: TransactionHandler<Tx> = async ({ tx }) => {
+    const handler: TransactionHandler<Tx> = async (run) => {
       runs++
-      try {
-        await tx.query({ ...ADD, values: ['again'] })
-      } catch (error) {
-        end.open()
-        await first.catch(() => {})
-        throw error
-      }
-      return answer('again')
+      return adding('again')(run)
     }
+    const store = storeOn(at(1))
+    // The first is undone after the refusal and before the key is asked for again.
+    const ready = vi.spyOn(store, 'ready').mockImplementation(async () => {
+      if (runs === 0) return
+      end.open()
+      await first.catch(() => {})
+    })
     const { reprise } = node(at(1), { transactionAttemptsMax: max })
     const result = await reprise.runInTransaction(request, handler, HELD).catch((error) => error)
+    ready.mockRestore()
 
     expect(result.outcome ?? 'failed').toBe(outcome)
     if (outcome === 'failed') expect(result.code).toBe('idempotency-conflict')
