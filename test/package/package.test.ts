@@ -8,7 +8,7 @@ import { execFile } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
 import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join, posix, relative, sep } from 'node:path'
+import { dirname, join, posix, relative, sep } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 
@@ -91,6 +91,19 @@ describe('the packed package', () => {
     expect(required).toEqual(imported)
   })
 
+  test('has an app open few files', () => {
+    // Each file costs about a millisecond.
+    expect(opened('.', './express', './postgres').size).toBeLessThanOrEqual(10)
+  })
+
+  test.each(['.', './axios', './form', './ky', './web-journals'])(
+    'gives pages the client without modules of Node: %s',
+    (name) => {
+      const texts = [...opened(posix.join('./client', name)).values()]
+      expect(texts.join('\n')).not.toMatch(/\bfrom "(?!\.)|\bimport "(?!\.)|\brequire\(/)
+    },
+  )
+
   test('gives its own manifest', async () => {
     const { './package.json': names } = await load('require', ['./package.json'])
     expect(names).toContain('version')
@@ -101,6 +114,24 @@ describe('the packed package', () => {
     await expect(loading).rejects.toThrow('ERR_PACKAGE_PATH_NOT_EXPORTED')
   })
 })
+
+/** The files that are read when subpaths are imported, and what is in them. */
+function opened(...subpaths: readonly string[]): ReadonlyMap<string, string> {
+  const found = new Map<string, string>()
+  const open = (file: string) => {
+    if (found.has(file)) return
+    const text = readFileSync(file, 'utf8')
+    found.set(file, text)
+    for (const [, path = ''] of text.matchAll(/\b(?:from|import) "(\.[^"]+)"/g)) {
+      open(join(dirname(file), path))
+    }
+  }
+  for (const subpath of subpaths) {
+    const name = subpath.startsWith('.') ? subpath : `./${subpath}`
+    open(join(installed, manifest.exports[name] ?? ''))
+  }
+  return found
+}
 
 /** Loads subpaths in a Node process of the project; answers the names that each one exports. */
 async function load(
