@@ -23,7 +23,8 @@ export interface ChannelAnswer {
 
 /** One end of a channel between processes. */
 export interface ChannelEnd {
-  send?(message: unknown): unknown
+  /** `done` is told of errors, which are events of the process otherwise. */
+  send?(message: unknown, done: (error: Error | null) => void): unknown
   on(event: 'message', listener: (message: unknown) => void): unknown
 }
 
@@ -47,7 +48,10 @@ export function caller(end: ChannelEnd): Call {
         if (error === undefined) resolve(value)
         else reject(new Error(error))
       })
-      end.send?.({ number: last, verb, values } satisfies ChannelCall)
+      const call = { number: last, verb, values } satisfies ChannelCall
+      end.send?.(call, (error) => {
+        if (error !== null) reject(error)
+      })
     })
 }
 
@@ -60,11 +64,9 @@ export function answerCalls(
     // Nothing else is sent on this channel.
     const { number, verb, values } = message as ChannelCall
     void answer(verbs[verb], values).then((said) => {
-      try {
-        end.send?.({ number, ...said } satisfies ChannelAnswer)
-      } catch {
-        // It was killed while it waited.
-      }
+      const reply = { number, ...said } satisfies ChannelAnswer
+      // It may have been killed while it waited, and then nobody misses the answer.
+      end.send?.(reply, () => {})
     })
   })
 }
