@@ -27,6 +27,10 @@ async function main(): Promise<void> {
   await inPieces(seed, wholeNumber('--headers', values.headers), fuzzHeaders)
   await inPieces(seed, wholeNumber('--bodies', values.bodies), fuzzBodies)
   const keys = wholeNumber('--keys', values.keys)
+  if (keys > 0) await floods(keys)
+}
+
+async function floods(keys: number): Promise<void> {
   console.log(`keys ${JSON.stringify(await flood(keys))}`)
   const clock = new FakeClock()
   const store = memoryStore({ clock })
