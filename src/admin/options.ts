@@ -7,7 +7,7 @@
 import { whole } from '../core/options.ts'
 import type { Clock } from '../engine/clock.ts'
 import type { DeskView } from '../engine/desk.ts'
-import { type CompleterPatience, resolvePatience } from '../phases/patience.ts'
+import { type CompleterPatience, GRACE_MS, resolvePatience } from '../phases/patience.ts'
 import { type Redact, type RedactOptions, redactor } from './redact.ts'
 
 /** An operation, as far as an operator is told of it; those of `operation()` are. */
@@ -90,7 +90,7 @@ export interface AdminSettings {
  */
 export function resolveAdmin(options: AdminOptions): AdminSettings {
   const { operations = [], scopes } = options
-  const patience = resolvePatience({ graceMs: options.graceMs ?? 300_000 })
+  const patience = resolvePatience({ graceMs: options.graceMs ?? GRACE_MS })
   const patiences = new Map(operations.map((one) => [one.name, one.patience]))
   const graces = operations.map(({ name, patience: { graceMs } }) => [name, graceMs])
   return {
@@ -98,7 +98,7 @@ export function resolveAdmin(options: AdminOptions): AdminSettings {
       ...{ graceMs: patience.graceMs, gracesMs: Object.fromEntries(graces) },
       callers: scopes ?? null,
     },
-    unknownGraceMs: whole('unknownGraceMs', options.unknownGraceMs ?? 300_000, 0),
+    unknownGraceMs: whole('unknownGraceMs', options.unknownGraceMs ?? GRACE_MS, 0),
     redact: redactor(options.redact),
     patienceOf: (operation) => patiences.get(operation) ?? patience,
     batchMax: whole('batchMax', options.batchMax ?? 10_000, 1),

@@ -8,6 +8,9 @@
 import { whole } from '../core/options.ts'
 import type { Patience } from '../engine/work.ts'
 
+/** How long what is unfinished is left alone unless told otherwise, in milliseconds. */
+export const GRACE_MS = 300_000
+
 /** When unfinished work is taken up. */
 export interface CompleterOptions {
   /**
@@ -47,7 +50,7 @@ export interface CompleterPatience extends Patience {
  * @throws RepriseError `reprise-options-invalid`
  */
 export function resolvePatience(options: CompleterOptions = {}): CompleterPatience {
-  const { graceMs = 300_000, retryMs = 60_000, retryMsMax = 3_600_000, triesMax = 25 } = options
+  const { graceMs = GRACE_MS, retryMs = 60_000, retryMsMax = 3_600_000, triesMax = 25 } = options
   return {
     graceMs: whole('completer.graceMs', graceMs, 0),
     retryMs: whole('completer.retryMs', retryMs, 0),

@@ -9,6 +9,7 @@ import { invalid, whole } from '../core/options.ts'
 import type { Random } from '../engine/clock.ts'
 import type { JobPatience } from '../engine/work.ts'
 import type { Completable } from '../phases/operation.ts'
+import { GRACE_MS } from '../phases/patience.ts'
 import type { Sink } from './sink.ts'
 import type { WorkerEvent } from './workers.ts'
 
@@ -187,7 +188,7 @@ export function resolveWorkers<Tx>(
     completer: completer !== false && {
       everyMs: whole('completer.everyMs', completer.everyMs ?? 10_000, 1),
       concurrency: whole('completer.concurrency', completer.concurrency ?? 4, 1),
-      unknownGraceMs: whole('completer.unknownGraceMs', completer.unknownGraceMs ?? 300_000, 0),
+      unknownGraceMs: whole('completer.unknownGraceMs', completer.unknownGraceMs ?? GRACE_MS, 0),
     },
     reaper: reaper !== false && {
       everyMs: whole('reaper.everyMs', reaper.everyMs ?? 3_600_000, 1),

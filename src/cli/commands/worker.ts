@@ -5,6 +5,7 @@
  */
 
 import { AT_ONCE } from '../../admin/explain.ts'
+import { GRACE_MS } from '../../phases/patience.ts'
 import {
   createWorkers,
   type Worker,
@@ -80,7 +81,7 @@ async function work(
   const workers = createWorkers(engine.reprise, {
     operations,
     ...(sink === undefined ? {} : { sink }),
-    completer: { unknownGraceMs: flags.ms('unknown-grace') ?? 300_000 },
+    completer: { unknownGraceMs: flags.ms('unknown-grace') ?? GRACE_MS },
     onEvent: (event) => {
       if (event.record === undefined) done[event.worker] += event.done
       out.note(lineOf(event))

@@ -6,12 +6,10 @@
 
 import { AT_ONCE } from '../../admin/explain.ts'
 import { isSilent, WORKERS } from '../../admin/workers.ts'
+import { GRACE_MS } from '../../phases/patience.ts'
 import { unknownIn, usesOf, waitingIn, workersOf } from '../queries.ts'
 import { duration, plural } from '../words.ts'
 import { type Check, type Finding, failed, fine, warn } from './check.ts'
-
-/** How long an unfinished record may be left to its client, in milliseconds. */
-const GRACE_MS = 300_000
 
 /** How long after its retention a record is to be gone, in milliseconds. */
 const REAPED_MS_MAX = 3 * 3_600_000
