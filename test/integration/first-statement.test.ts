@@ -338,6 +338,18 @@ describe('a fresh request, with the claim in its first statement', () => {
     expect(await notes()).toEqual(['x'])
   })
 
+  it('is rehearsed also where the handler never comes back from a refusal', async () => {
+    const { reprise } = node(at(0))
+    const handler: TransactionHandler<Tx> = async ({ tx }) => {
+      await tx.query({ ...ADD, values: ['x'] }).catch(() => new Promise(() => {}))
+      return answer('done')
+    }
+    const result = await reprise.runInTransaction(fresh(), handler, { ...HELD, rehearse: true })
+
+    expect(result.outcome).toBe('executed')
+    expect(await notes()).toEqual(['x'])
+  })
+
   it('is not rehearsed where the handler can not be run again', async () => {
     const { reprise } = node(at(0), { transactionAttemptsMax: 1 })
     let runs = 0

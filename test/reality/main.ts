@@ -1,6 +1,7 @@
 /**
- * `npm run reality -- [--mode transaction,phases,redis] [--kills 500] [--zombies 50] [--restarts 20]
- * [--cuts 50] [--shortages 10] [--fulls 10] [--minutes 10]`: that many faults in each mode, and a row of a table for each.
+ * `npm run reality -- [--mode transaction,first-statement,phases,redis] [--kills 500] [--zombies 50]
+ * [--restarts 20] [--cuts 50] [--shortages 10] [--fulls 10] [--minutes 10]`: that many faults in each
+ * mode, and a row of a table for each.
  *
  * @module
  */
@@ -9,7 +10,7 @@ import { parseArgs } from 'node:util'
 import type { Mode } from './node.ts'
 import { type Report, runReality } from './run.ts'
 
-const MODES: readonly Mode[] = ['transaction', 'phases', 'redis']
+const MODES: readonly Mode[] = ['transaction', 'first-statement', 'phases', 'redis']
 const COLUMNS: readonly (keyof Report)[] = [
   ...(['mode', 'requests', 'kills', 'zombies', 'restarts', 'cuts'] as const),
   ...(['shortages', 'fulls', 'unknown', 'marked'] as const),

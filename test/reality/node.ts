@@ -19,8 +19,11 @@ import { postgresStore } from '../../src/stores/postgres/index.ts'
 import { redisStore } from '../../src/stores/redis/index.ts'
 import { createWorkers } from '../../src/workers/index.ts'
 
-/** How requests run: in a transaction, in phases, or under a lease in Redis. */
-export type Mode = 'transaction' | 'phases' | 'redis'
+/**
+ * How requests run: in a transaction, in one that claims with its first statement, in phases, or under
+ * a lease in Redis.
+ */
+export type Mode = 'transaction' | 'first-statement' | 'phases' | 'redis'
 
 /** What a node is started with. */
 export interface NodeTask {
@@ -57,7 +60,10 @@ type Run = (key: string) => Promise<RunResult>
 
 // The parent wrote it.
 const task = JSON.parse(process.argv[2] ?? '') as NodeTask
-const pool = new pg.Pool({ connectionString: task.url, max: 6, connectionTimeoutMillis: 5000 })
+const pool = new pg.Pool({
+  ...{ connectionString: task.url, max: 6, connectionTimeoutMillis: 5000 },
+  pipeline: task.mode === 'first-statement',
+})
 pool.on('error', () => {})
 pool.on('connect', (client) => client.on('error', () => {}))
 
@@ -72,14 +78,16 @@ function answer(token: string) {
   return { status: 201, headers: [], body: new TextEncoder().encode(token) }
 }
 
-function inTransactions(): Run {
+function inTransactions(claim: 'first' | 'with-first-statement'): Run {
   const reprise = createReprise({ store: postgresStore(pool), ...common })
-  return (key) =>
-    reprise.runInTransaction(requestOf(key), async ({ tx }) => {
+  const handler =
+    (key: string) =>
+    async ({ tx }: { readonly tx: pg.PoolClient }) => {
       const token = randomBytes(9).toString('base64url')
       await tx.query(INSERT, [key, token])
       return answer(token)
-    })
+    }
+  return (key) => reprise.runInTransaction(requestOf(key), handler(key), { claim })
 }
 
 async function underLeases(): Promise<Run> {
@@ -172,7 +180,9 @@ async function book(derived: string, order: string): Promise<string> {
 
 const tell = (message: NodeMessage) => void process.send?.(message)
 const runs: Record<Mode, () => Run | Promise<Run>> = {
-  ...{ transaction: inTransactions, phases: inPhases, redis: underLeases },
+  transaction: () => inTransactions('first'),
+  'first-statement': () => inTransactions('with-first-statement'),
+  ...{ phases: inPhases, redis: underLeases },
 }
 const run = await runs[task.mode]()
 

@@ -10,16 +10,15 @@ const TIMEOUT_MS = 600_000
 const NONE = { duplicates: 0, lost: 0, stuck: 0, changed: 0 }
 
 describe('three nodes under load, killed, frozen, cut off, and the store restarted', () => {
-  it(
-    'repeat nothing, lose nothing and leave nothing stuck in transactions',
-    async () => {
-      expect(await runReality('transaction', FAULTS, MINUTES)).toMatchObject({
-        ...NONE,
-        unknown: 0,
-      })
-    },
-    TIMEOUT_MS,
-  )
+  for (const mode of ['transaction', 'first-statement'] as const) {
+    it(
+      `repeat nothing, lose nothing and leave nothing stuck in transactions: ${mode}`,
+      async () => {
+        expect(await runReality(mode, FAULTS, MINUTES)).toMatchObject({ ...NONE, unknown: 0 })
+      },
+      TIMEOUT_MS,
+    )
+  }
 
   it(
     'repeat nothing, lose nothing and leave nothing stuck in phases',

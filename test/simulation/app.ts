@@ -7,6 +7,7 @@
 
 import { recordId } from '../../src/core/identity.ts'
 import type { CapturedResponse } from '../../src/core/response.ts'
+import { DuplicateRequest } from '../../src/engine/duplicate-request.ts'
 import type { Run } from '../../src/engine/run.ts'
 import type { TransactionRun } from '../../src/engine/transaction-handler.ts'
 import type { Reprise } from '../../src/index.ts'
@@ -97,15 +98,48 @@ export function leaseHandler(parts: AppParts, sent: Sent, owner: string) {
 
 /** A handler in a transaction: its row and its answer, or nothing. */
 export function transactionHandler(parts: AppParts, sent: Sent) {
+  const isHeld = parts.options.transaction?.claim === 'with-first-statement'
   return async ({ tx, stage }: TransactionRun<SimulatedTx>): Promise<CapturedResponse> => {
     const by = `run-${parts.number()}`
     if (parts.chance.happens(0.3)) await work(parts)
-    await tx.write(sent.id, 'effect', by)
+    const early = isHeld ? await firstStatement(parts, sent, { tx, by }) : undefined
+    if (early !== undefined) return early
+    if (!isHeld) await tx.write(sent.id, 'effect', by)
     if (fails(parts)) throw new Error('The handler failed after its row.')
     if (parts.chance.happens(0.5)) await stage('mail', { by })
     if (fails(parts)) return answer(500, sent, `${by} is undone`)
     return answer(201, sent, `${by} done`)
   }
+}
+
+/**
+ * The row of a handler that also runs for duplicates, up to here; an answer where it is the end. Some
+ * make no statement, some take no notice of a refusal, some never come back from one, and some go on
+ * with the transaction when nobody waits for them any more.
+ */
+async function firstStatement(
+  parts: AppParts,
+  sent: Sent,
+  { tx, by }: { readonly tx: SimulatedTx; readonly by: string },
+): Promise<CapturedResponse | undefined> {
+  const { chance, checks } = parts
+  if (fails(parts)) throw new Error('The handler failed before its row.')
+  if (chance.happens(0.1)) return answer(201, sent, `${by} had nothing to do`)
+  try {
+    await tx.write(sent.id, 'effect', by)
+  } catch (error) {
+    if (!(error instanceof DuplicateRequest)) throw error
+    checks.note('transaction refused with its first statement')
+    if (chance.happens(0.2)) return new Promise(() => {})
+    if (chance.happens(0.5)) return answer(201, sent, `${by} done`)
+    throw error
+  }
+  if (chance.happens(0.2)) {
+    void work(parts)
+      .then(() => tx.write(sent.id, 'late', by))
+      .catch(() => {})
+  }
+  return undefined
 }
 
 /** The operation in its first or second version. */

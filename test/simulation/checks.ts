@@ -11,7 +11,8 @@
  */
 
 import { isRepriseError } from '../../src/core/errors.ts'
-import type { RunResult } from '../../src/engine/result.ts'
+import type { Quota } from '../../src/core/quota.ts'
+import type { OverQuotaResult, RunResult } from '../../src/engine/result.ts'
 import type { AppRow, Change, JobRow, LetterRow, Tables } from './database/tables.ts'
 import { areApart, type Making, Makings } from './makings.ts'
 import type { Mode } from './options.ts'
@@ -32,6 +33,7 @@ export interface CheckOptions {
   readonly outside: Outside
   /** Whether plain handlers run at most once. */
   readonly isAtMostOnce: boolean
+  readonly quota?: Quota | undefined
 }
 
 /** Something that must not be. */
@@ -146,12 +148,27 @@ export class Checks {
     this.#demand(this.#isDurable(sent, stored, text), `${text} is told, and nothing was done`)
   }
 
+  /** A client is told that its key is one too many: only where it has no record. */
+  overQuota(sent: Sent, { retryAfterMs }: OverQuotaResult, flightMs: number): void {
+    const { tables, quota } = this.#options
+    const record = tables.records.get(sent.id)
+    const making = this.#makings.get(record?.made ?? 0)
+    const isStanding =
+      making !== undefined &&
+      making.since < sent.sentAt - flightMs &&
+      making.expiresAt > tables.now()
+    this.#demand(!isStanding, `${sent.key} has a record and is refused for the quota`)
+    const isTrue = retryAfterMs > 0 && retryAfterMs <= (quota?.perMs ?? 0)
+    this.#demand(isTrue, `${sent.key} is to wait for ${retryAfterMs} ms until there is room`)
+  }
+
   /** A client is told that its request failed. */
   failed(sent: Sent, error: unknown): void {
     const code = isRepriseError(error) ? error.code : 'thrown'
     this.#count(`${sent.mode} ${code}`)
     const isBug = error instanceof TypeError || error instanceof RangeError
-    this.#demand(!isBug, `${sent.key} failed with ${String(error)}`)
+    const isPrivate = code === 'reprise-duplicate-request'
+    this.#demand(!isBug && !isPrivate, `${sent.key} failed with ${String(error)}`)
   }
 
   /** Something is not as it must be. */
@@ -169,7 +186,8 @@ export class Checks {
     const { tables } = this.#options
     for (const row of rows) {
       const record = tables.records.get(row.id)
-      this.#demand(record !== undefined, `${row.what} of ${row.by} is committed alone`)
+      const isBacked = record !== undefined && row.made !== null && row.id === rows[0]?.id
+      this.#demand(isBacked, `${row.what} of ${row.by} is committed alone`)
       const isStaged = [...this.#staged.values()].some(({ args }) => args.includes(`"${row.by}"`))
       this.#demand(row.what !== 'receipt' || isStaged, `the job of ${row.by} is not staged`)
       for (const other of tables.rows) {

@@ -24,6 +24,8 @@ export class Clients {
   waiting = 0
   /** The process that was asked last. */
   asked: Node<Machine> | undefined
+  /** Whether processes are being closed, so that nobody need be answered. */
+  isLate = false
   #triesMax = TRIES_MAX
   readonly #bodies = new Map<string, string>()
   /** What processes have been asked and have not answered. */
@@ -68,28 +70,37 @@ export class Clients {
     })
     scheduler.after(this.#chance.pick(0, 1, 10), () => {
       node.machine.step(() => {
-        void this.#serve(node, sent).then((isDefinite) => {
+        void this.#serve(node, sent).then((waitMs) => {
           if (
             !this.#world.network.isHealed &&
             this.#chance.happens(this.#world.options.rates.reply)
           ) {
             return
           }
-          const answered = isDefinite ? () => void this.waiting-- : () => this.#later(sent, tries)
+          const isDefinite = waitMs === undefined
+          const answered = () =>
+            isDefinite ? void this.waiting-- : this.#later(sent, tries, waitMs)
           scheduler.after(1, () => end(answered))
         })
       })
     })
   }
 
-  #later(sent: Sent, tries: number): void {
+  /** @param waitMs - for how long it was told to wait */
+  #later(sent: Sent, tries: number, waitMs = 0): void {
+    const { checks, scheduler } = this.#world
+    if (tries >= TRIES_HEALED && !this.isLate)
+      checks.violate(`${sent.key} ${sent.body} is never answered`)
     if (tries >= this.#triesMax) return void this.waiting--
-    const ms = this.#chance.pick(1, 100, 1000, 3000)
-    this.#world.scheduler.after(ms, () => this.#try(sent, tries + 1))
+    const ms = waitMs + this.#chance.pick(1, 100, 1000, 3000)
+    scheduler.after(ms, () => this.#try(sent, tries + 1))
   }
 
-  /** Has a node serve it, and holds what it says against what is so. */
-  async #serve(node: Node<Machine>, sent: Sent): Promise<boolean> {
+  /**
+   * Has a node serve it, and holds what it says against what is so. Gives `undefined` when the client
+   * has its answer, else how long it is to wait, in milliseconds.
+   */
+  async #serve(node: Node<Machine>, sent: Sent): Promise<number | undefined> {
     const { checks, trace } = this.#world
     const { name } = node.machine
     const asked = `${sent.key} ${sent.body}`
@@ -101,14 +112,15 @@ export class Clients {
       const result = await node.serve(sent)
       const lagMs = node.machine.lagMs + 0.05 * (this.#world.databaseNow - sent.sentAt + 60_000)
       checks.told(sent, result, flightMs + (this.#world.options.hasCache ? lagMs : 0))
+      if (result.outcome === 'over_quota') checks.overQuota(sent, result, flightMs)
       this.#note(sent)
       trace.add(name, `answers ${asked}`, textOf(result))
-      return 'response' in result || result.outcome === 'mismatch' || result.outcome === 'unknown'
+      return waitMsOf(result)
     } catch (error) {
       checks.failed(sent, error)
       this.#note(sent)
       trace.add(name, `fails ${asked}: ${String(error)}`)
-      return false
+      return 0
     } finally {
       done()
     }
@@ -136,6 +148,14 @@ export class Clients {
       this.#bodies.set(`${id} ${record.fingerprint}`, body)
     }
   }
+}
+
+/** For how long a client with this answer is to wait; `undefined` when it has what it wants. */
+function waitMsOf(result: RunResult): number | undefined {
+  if (result.outcome === 'over_quota') return result.retryAfterMs
+  const isDefinite =
+    'response' in result || result.outcome === 'mismatch' || result.outcome === 'unknown'
+  return isDefinite ? undefined : 0
 }
 
 function textOf(result: RunResult): string {

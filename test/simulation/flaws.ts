@@ -26,6 +26,10 @@ export const FLAWS = [
   'undelivered-removed',
   'key-unreserved',
   'record-uncommitted',
+  'statement-unskipped',
+  'quota-unchecked',
+  'quota-before-record',
+  'refused-kept',
 ] as const
 
 /** A bug that can be planted. */

@@ -6,6 +6,7 @@
  * @module
  */
 
+import type { Quota } from '../../src/core/quota.ts'
 import type { Change, RecordRow, Tables } from './database/tables.ts'
 import type { Outside } from './provider.ts'
 
@@ -14,6 +15,10 @@ export interface Making {
   readonly id: string
   readonly made: number
   readonly createdAt: number
+  /** When its row was there. */
+  readonly madeAt: number
+  /** Since when it has stood without a moment in which it counted as absent. */
+  since: number
   /** Until when it stands, as far as it is known. */
   expiresAt: number
   fence: number
@@ -28,10 +33,14 @@ export interface Making {
 /** The order of recovery points, of all versions of the operation. */
 const POINTS: readonly (string | null)[] = ['started', 'ride_made', 'charged', 'noticed']
 
+/** What ends a run, so that it has to have counted. */
+const COUNTED_ENDS: ReadonlySet<string> = new Set(['finish', 'finish phase', 'commit'])
+
 /** What makings are held against. */
 export interface MakingOptions {
   readonly tables: Tables
   readonly outside: Outside
+  readonly quota?: Quota | undefined
   /** Whether plain handlers run at most once. */
   readonly isAtMostOnce: boolean
 }
@@ -42,6 +51,8 @@ export class Makings {
   readonly #violate: (message: string) => void
   readonly #makings = new Map<number, Making>()
   readonly #owners = new Map<string, Making>()
+  /** Those whose count was looked at. */
+  readonly #counted = new Set<number>()
 
   constructor(options: MakingOptions, violate: (message: string) => void) {
     this.#options = options
@@ -68,7 +79,7 @@ export class Makings {
     const now = this.#options.tables.now()
     if (before !== undefined && before.made !== after?.made) this.#gone(verb, before, now)
     if (after === undefined) return
-    const making = this.#making(after)
+    const making = this.#making(after, now)
     const name = `the record of ${after.key}`
     this.#demand(after.fence >= making.fence, `${verb}: the fence of ${name} goes back`)
     if (before?.made === after.made) {
@@ -83,9 +94,30 @@ export class Makings {
     }
     making.fence = Math.max(making.fence, after.fence)
     const isPast = before !== undefined && before.expiresAt <= now
+    if (isPast && before.made === after.made) making.since = now
+    // Until its commit a transaction has the key by its locks.
+    if (verb === 'commit') making.since = after.createdAt
+    this.#counts(verb, making, after)
     if (verb === 'take') making.abandonedAt = isPast ? before.expiresAt : undefined
     this.#moves(making, after, verb)
     if (after.owner !== null && verb === 'claim') this.#owners.set(after.owner, making)
+  }
+
+  /** Under a quota every key counts that runs, and was let in when there was room. */
+  #counts(verb: string, making: Making, after: RecordRow): void {
+    const { quota, tables } = this.#options
+    if (quota === undefined) return
+    const name = `the record of ${after.key}`
+    const isFirstRun = after.fence === 1 && COUNTED_ENDS.has(verb)
+    this.#demand(!isFirstRun || after.countsUntil !== null, `${verb}: ${name} does not count`)
+    if (after.countsUntil === null || this.#counted.has(making.made)) return
+    this.#counted.add(making.made)
+    // Those that came while it was on its way it could not see.
+    const others = [...tables.records.values()].filter(({ made, countsUntil }) => {
+      const madeAt = this.#makings.get(made)?.madeAt ?? 0
+      return made !== making.made && (countsUntil ?? 0) > making.madeAt && madeAt < making.createdAt
+    })
+    this.#demand(others.length < quota.keys, `${verb}: ${name} is one more than the quota allows`)
   }
 
   /** Recovery points go forward, and what is finished stays. */
@@ -111,7 +143,7 @@ export class Makings {
   /** A record goes: nothing that is still promised, and nothing unfinished in silence. */
   #gone(verb: string, before: RecordRow, now: number): void {
     const name = `the record of ${before.key}`
-    const making = this.#making(before)
+    const making = this.#making(before, now)
     if (before.response !== null) {
       return this.#demand(
         before.expiresAt <= now,
@@ -134,11 +166,11 @@ export class Makings {
     this.#demand(isAnswered || isBuried, `${verb}: ${name} is unfinished and removed in silence`)
   }
 
-  #making({ id, made, createdAt, expiresAt, fence }: RecordRow): Making {
+  #making({ id, made, createdAt, expiresAt, fence }: RecordRow, now: number): Making {
     const known = this.#makings.get(made)
     if (known !== undefined) return known
     const making: Making = {
-      ...{ id, made, createdAt, expiresAt, fence, point: 0 },
+      ...{ id, made, createdAt, madeAt: now, since: now, expiresAt, fence, point: 0 },
       ...{ abandonedAt: undefined, answer: undefined, settledBy: undefined },
     }
     this.#makings.set(made, making)

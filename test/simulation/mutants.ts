@@ -47,6 +47,10 @@ export const MUTANTS: readonly Mutant[] = [
   flaw('undelivered-removed', 'jobs that the sink refused are removed'),
   flaw('key-unreserved', 'transactions neither reserve the key nor find it taken'),
   flaw('record-uncommitted', 'a transaction commits its rows without the record'),
+  flaw('statement-unskipped', 'the first statement is executed although the claim was refused'),
+  flaw('quota-unchecked', 'every fresh key is let in, whatever the quota'),
+  flaw('quota-before-record', 'the quota is asked also where the key has a record'),
+  flaw('refused-kept', 'a key that was refused for the quota leaves a record'),
   ...patches(),
 ]
 
@@ -121,7 +125,39 @@ function patches(): readonly Mutant[] {
       find: 'Math.min(this.#clock.now() + this.#ageMsMax, replay.expiresAt)',
       replace: 'this.#clock.now() + this.#ageMsMax',
     }),
+    ...heldPatches(),
     ...phasePatches(),
+  ]
+}
+
+/** Claims with the first statement, and quotas. */
+function heldPatches(): readonly Mutant[] {
+  return [
+    patch('refused-answer-counts', 'engine/transaction-run.ts', {
+      what: 'what a handler answers counts although its claim was refused',
+      find: `    if (!isGranted) return undefined`,
+      replace: '',
+    }),
+    patch('refused-awaited', 'engine/transaction-run.ts', {
+      what: 'a handler is waited for although its claim was refused',
+      find: `await Promise.race([Promise.allSettled([handled()]), refused])`,
+      replace: `await Promise.race([Promise.allSettled([handled()]), new Promise<typeof refused extends Promise<infer T> ? T : never>(() => {})])`,
+    }),
+    patch('held-again', 'engine/transaction-run.ts', {
+      what: 'a request that was refused with its first statement is held back again',
+      find: `this.#runs === 0 ? options.claim : 'first'`,
+      replace: `options.claim`,
+    }),
+    patch('handle-outlives', 'stores/postgres/clients/pg-held.ts', {
+      what: 'statements are sent when the transaction is over',
+      find: `    if (this.#standing === 'granted') return this.#pass(args)`,
+      replace: `    if (this.#standing === 'granted' || this.#standing === 'over') return this.#pass(args)`,
+    }),
+    patch('quota-forgotten', 'engine/transaction-request.ts', {
+      what: 'transactions do not count for the quota',
+      find: `    quota: job.quota,`,
+      replace: '',
+    }),
   ]
 }
 

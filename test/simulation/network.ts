@@ -40,7 +40,8 @@ export interface NetworkParts {
 const LOCK_MS = 250
 /** After so long a connection from which nothing comes counts as broken, in milliseconds. */
 const SILENT_MS = [8000, 20_000, 60_000] as const
-const COMMITS = /^(commit|advance to|finish phase)/
+/** What can fail to be serialized: commits, and first statements. */
+const COMMITS = /^(commit|advance to|finish phase|store \+ commit|begin \+ claim)/
 
 /** All wires of one world. */
 export class Network {

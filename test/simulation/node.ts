@@ -62,9 +62,10 @@ export class Node<Host extends AppParts['machine'] = AppParts['machine']> {
       fraction: () => chance.fraction(),
     }
     const { leaseMs, retentionMs, storeTimeoutMs, waitMs, marksEffect, afterCrash } = options
-    const { idleness, lanes, graceMs } = options
+    const { idleness, lanes, graceMs, quota } = options
     this.reprise = createReprise({
       ...{ leaseMs, retentionMs, storeTimeoutMs, waitMs, marksEffect, random },
+      ...(quota !== undefined && { quota }),
       clock: machine.clock,
       store: remoteStore(tables, wires.database),
       compressBytesMin: false,
@@ -96,7 +97,8 @@ export class Node<Host extends AppParts['machine'] = AppParts['machine']> {
     const request = { caller: CALLER, operation: mode, key, fingerprints: [`${key} ${body}`] }
     const isMixed = this.version === 2 && this.#app.options.mixesModes
     if (mode === 'transaction' && !isMixed) {
-      return this.reprise.runInTransaction(request, transactionHandler(this.#app, sent))
+      const handler = transactionHandler(this.#app, sent)
+      return this.reprise.runInTransaction(request, handler, this.#app.options.transaction)
     }
     // The engine makes the token of the run before it does anything else, so that it is known here.
     let owner = ''

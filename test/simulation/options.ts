@@ -5,6 +5,8 @@
  * @module
  */
 
+import type { Quota } from '../../src/core/quota.ts'
+import type { TransactionOptions } from '../../src/engine/transaction-handler.ts'
 import { Chance } from '../engine/chance.ts'
 
 /** How often what goes wrong, as probabilities per exchange. */
@@ -95,6 +97,10 @@ export interface WorldOptions {
   readonly graceMs: number
   readonly rates: FaultRates
   readonly acts: readonly Act[]
+  /** How transactions are opened, where it is not the usual way. */
+  readonly transaction?: Pick<TransactionOptions<never>, 'claim' | 'rehearse'>
+  /** How many fresh keys are let in, in which time. */
+  readonly quota?: Quota
 }
 
 /** The options of a seed. */
@@ -104,12 +110,12 @@ export function optionsOf(seed: number): WorldOptions {
     chance.happens(0.45) ? 0 : chance.pick(0.02, ...rates)
   const honoursKeys = chance.happens(0.7)
   const modes = subset(chance)
+  const keys = chance.pick(1, 1, 2, 3)
+  const machines = chance.pick(1, 2, 2, 2, 3, 4)
+  const leaseMs = chance.pick(1000, 3000, 5000)
+  const retentionMs = chance.pick(86_400_000, 20_000, 8000)
   return {
-    ...{ seed, modes, honoursKeys },
-    keys: chance.pick(1, 1, 2, 3),
-    machines: chance.pick(1, 2, 2, 2, 3, 4),
-    leaseMs: chance.pick(1000, 3000, 5000),
-    retentionMs: chance.pick(86_400_000, 20_000, 8000),
+    ...{ seed, modes, honoursKeys, keys, machines, leaseMs, retentionMs },
     storeTimeoutMs: chance.pick(300, 1000, 4000),
     waitMs: chance.pick(0, 0, 500, 8000),
     hasCache: chance.happens(0.5),
@@ -143,6 +149,23 @@ export function optionsOf(seed: number): WorldOptions {
       sink: rate(0.2, 0.5),
     },
     acts: actsOf(chance),
+    ...laterOptions(seed, retentionMs),
+  }
+}
+
+/** By a chance of their own, so that the worlds without them are as they were before them. */
+function laterOptions(
+  seed: number,
+  retentionMs: number,
+): Pick<WorldOptions, 'transaction' | 'quota'> {
+  const chance = new Chance(seed * 104_729 + 11)
+  const rehearse = chance.happens(0.2)
+  const isHeld = chance.happens(0.4)
+  const perMs = Math.min(retentionMs, chance.pick(500, 3000, 8000))
+  const quota = { keys: chance.pick(1, 1, 2, 3), perMs }
+  return {
+    ...(isHeld && { transaction: { claim: 'with-first-statement', rehearse } }),
+    ...(chance.happens(0.25) && { quota }),
   }
 }
 

@@ -27,12 +27,12 @@ import {
 import { DatabaseError, type Session } from './database/session.ts'
 import type { Tables } from './database/tables.ts'
 import { beginTransaction, commitTransaction, type Opened } from './database/transactions.ts'
+import { holdOn } from './held-transactions.ts'
 import { remoteWork } from './remote-work.ts'
 import type { Wire } from './wire.ts'
 
 /** What handlers and phases run their statements on. */
 export interface SimulatedTx {
-  readonly session: Session
   /** Writes a row of the app's own, for the record with this id. */
   write(id: string, what: string, by: string): Promise<void>
 }
@@ -40,6 +40,7 @@ export interface SimulatedTx {
 /** A store over `wire` on the database `tables`. */
 export function remoteStore(tables: Tables, wire: Wire): Store<SimulatedTx> {
   const ask = <T>(label: string, apply: () => T) => wire.ask({ label, apply })
+  const hold = holdOn(tables, wire)
   return {
     name: 'simulated',
     caching: replayCaching,
@@ -59,7 +60,7 @@ export function remoteStore(tables: Tables, wire: Wire): Store<SimulatedTx> {
     transactions: {
       run: transact,
       check: checkTransactionRoute,
-      begin: (request) => begin(tables, wire, request),
+      begin: (request) => (isHeld(request) ? hold(request) : begin(tables, wire, request)),
       classify: faultOf,
     },
     work: remoteWork(tables, wire),
@@ -77,7 +78,6 @@ export function faultOf(error: unknown): TransactionFault {
 /** The handle of a transaction. */
 export function txOf(wire: Wire, session: Session): SimulatedTx {
   return {
-    session,
     write: (id, what, by) =>
       wire.ask({
         label: `write ${what}`,
@@ -88,6 +88,11 @@ export function txOf(wire: Wire, session: Session): SimulatedTx {
         },
       }),
   }
+}
+
+/** Whether the claim waits for the first statement; not under a quota, as in PostgreSQL. */
+function isHeld({ claim: time, quota }: TransactionRequest<SimulatedTx>): boolean {
+  return time === 'with-first-statement' && quota === undefined
 }
 
 async function begin(

@@ -16,6 +16,8 @@ const SEEN = [
   ...['lease replayed', 'lease unknown', 'lease mismatch', 'lease executed not_stored'],
   ...['lease executed forgotten', 'transaction executed', 'transaction replayed'],
   ...['transaction mismatch', 'transaction in_progress', 'transaction idempotency-commit-unknown'],
+  ...['transaction refused with its first statement', 'transaction over_quota'],
+  ...['lease over_quota', 'phases over_quota'],
   ...['phases executed', 'phases resumed', 'phases replayed', 'phases postponed', 'phases unknown'],
 ]
 

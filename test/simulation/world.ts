@@ -68,7 +68,8 @@ export class World {
     })
     this.outside = new Outside(new Chance(seed * 31 + 4), options)
     const isAtMostOnce = options.afterCrash === 'refuse'
-    this.checks = new Checks({ tables: this.tables, outside: this.outside, isAtMostOnce })
+    const { tables, outside } = this
+    this.checks = new Checks({ tables, outside, isAtMostOnce, quota: options.quota })
     this.network = new Network({
       ...{ scheduler: this.scheduler, trace: this.trace, tables: this.tables, rates },
       splits: options.splits,
@@ -268,6 +269,7 @@ export class World {
   /** Ends the processes, and looks whether anything is left. */
   async #close(end: number): Promise<void> {
     let closed = 0
+    this.#clients.isLate = true
     for (const node of this.nodes) void node.close().then(() => closed++)
     await this.#until(() => closed === this.nodes.length, end)
     if (closed < this.nodes.length) throw new Violation('a process does not close')

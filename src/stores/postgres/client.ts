@@ -72,8 +72,8 @@ export interface HeldSession<Tx>
   extends Pick<Session<Tx>, 'handle' | 'query' | 'commit' | 'rollback'> {
   /** Begins and claims, unless the first statement has; rejects with what `failed` gave. */
   claim(): Promise<void>
-  /** Rejects everything with `fault` from now on; before anything was sent. */
-  rehearse(fault: Error): void
+  /** Rejects everything with what `refuse` gives, which is called at the first; before anything was sent. */
+  rehearse(refuse: () => Error): void
 }
 
 /** Hears notifications. */

@@ -143,7 +143,10 @@ function heldClaim<Tx>(grant: Grant, session: HeldSession<Tx>): HeldClaim {
     },
     rehearse() {
       grant.isGranted = false
-      session.rehearse(new DuplicateRequest())
+      session.rehearse(() => {
+        grant.onRefused()
+        return new DuplicateRequest()
+      })
     },
   }
 }

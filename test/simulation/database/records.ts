@@ -47,10 +47,12 @@ export function claim(tables: Tables, request: ClaimRequest): ClaimResult {
   const record = tables.records.get(request.id)
   const claimant = { ...request, fingerprints: request.fingerprintsAccepted }
   const decision = flawedDecision(tables, record) ?? decide(record, claimant, now)
-  if (!('fence' in decision)) return refused(decision.kind, record, now)
-  const isFresh = decision.kind === 'execute' && decision.fresh
-  const over = isFresh ? refusedByQuota(tables, request) : undefined
-  if (over !== undefined) return over
+  const isGranted = 'fence' in decision
+  const isFresh = isGranted && decision.kind === 'execute' && decision.fresh
+  const isHeldToQuota = isFresh || tables.has('quota-before-record')
+  const over = isHeldToQuota ? refusedByQuota(tables, request) : undefined
+  if (over !== undefined && !tables.has('refused-kept')) return over
+  if (!isGranted) return refused(decision.kind, record, now)
 
   awaitRow(tables, request.id)
   if (record !== undefined && isFresh) {
@@ -66,6 +68,7 @@ export function claim(tables: Tables, request: ClaimRequest): ClaimResult {
   const row: RecordRow = { ...next, ...tried, made, countsUntil }
   if (tables.has('fence-stands-still')) Object.assign(row, { fence: record?.fence ?? row.fence })
   tables.put(row.id, row, 'claim')
+  if (over !== undefined) return over
   if (decision.kind === 'recover') withdrawLetter(tables, row, 'A later request took it up.')
   return granted({ ...decision, fence: row.fence }, row)
 }
@@ -74,7 +77,7 @@ type Counted = Pick<ClaimRequest, 'caller' | 'quota'>
 
 /** The answer to a fresh key that is one too many; `undefined` when there is room. */
 export function refusedByQuota(tables: Tables, { caller, quota }: Counted): OverQuota | undefined {
-  if (quota === undefined) return undefined
+  if (quota === undefined || tables.has('quota-unchecked')) return undefined
   const now = tables.now()
   const untils = [...tables.records.values()].flatMap((row) =>
     row.caller === caller && row.countsUntil !== null && row.countsUntil > now

@@ -38,6 +38,8 @@ export class PgHeldSession<Tx extends PgPoolClient> implements HeldSession<Tx> {
   readonly #begin: Call
   #standing: Standing = 'held'
   #fault: unknown
+  /** Refuses a rehearsal, and gives what it is refused with. */
+  #refuse = (): unknown => undefined
   /** What waits for the answer to the claim, in order. */
   readonly #waiting: (() => void)[] = []
 
@@ -57,14 +59,14 @@ export class PgHeldSession<Tx extends PgPoolClient> implements HeldSession<Tx> {
     if (this.#standing === 'held') this.#ask()
     if (this.#standing === 'granted') return Promise.resolve()
     return this.#answered().then(() => {
-      if (this.#standing !== 'granted') throw this.#fault
+      if (this.#standing !== 'granted') throw this.#whyNot()
     })
   }
 
-  rehearse(fault: Error): void {
+  rehearse(refuse: () => Error): void {
     if (this.#standing !== 'held') return
     this.#standing = 'rehearsed'
-    this.#fault = fault
+    this.#refuse = refuse
   }
 
   async query(call: Call): Promise<Rows> {
@@ -174,9 +176,14 @@ export class PgHeldSession<Tx extends PgPoolClient> implements HeldSession<Tx> {
     return callbackOf(args) === undefined ? answer : undefined
   }
 
+  #whyNot(): unknown {
+    if (this.#standing === 'rehearsed') this.#fault ??= this.#refuse()
+    return this.#fault
+  }
+
   #reject(args: readonly unknown[]): unknown {
     const [first] = args
-    const fault = this.#fault
+    const fault = this.#whyNot()
     const callback = callbackOf(args)
     if (callback !== undefined) process.nextTick(callback, fault)
     else if (isSubmittable(first)) {
