@@ -14,7 +14,7 @@ const ROOT = join(import.meta.dirname, '..', '..')
 
 /** Writes the module `entry` of the simulation, with all that it imports, to `outfile`. */
 export async function bundle(
-  entry: 'run.ts' | 'shard.ts',
+  entry: 'run.ts' | 'shard.ts' | 'model/explorer.ts',
   outfile: string,
   patch?: Mutant['patch'],
 ): Promise<void> {

@@ -14,7 +14,7 @@ import { isRepriseError } from '../../src/core/errors.ts'
 import type { Quota } from '../../src/core/quota.ts'
 import type { OverQuotaResult, RunResult } from '../../src/engine/result.ts'
 import type { AppRow, Change, JobRow, LetterRow, Tables } from './database/tables.ts'
-import { areApart, type Making, Makings } from './makings.ts'
+import { areApart, type Making, Makings, type Wording } from './makings.ts'
 import type { Mode } from './options.ts'
 import type { Charge, Effect, Outside } from './provider.ts'
 
@@ -126,6 +126,12 @@ export class Checks {
   /** Whether a record of the identity was made after this one. */
   isReplaced(id: string, made: number): boolean {
     return this.#makings.of(id).some((making) => making.made > made)
+  }
+
+  /** All that is held against what comes, in words. */
+  inWords(wording: Wording): string {
+    const staged = [...this.#staged].map(([id, { args }]) => [args, this.#delivered.has(id)])
+    return this.#makings.inWords(wording) + JSON.stringify(staged)
   }
 
   /** A client is told how its request ended. */

@@ -30,6 +30,14 @@ export interface Making {
   settledBy: string | undefined
 }
 
+/** How what is known is put in words. */
+export interface Wording {
+  /** How long an instant is off. */
+  readonly ago: (instant: number) => number
+  /** Whether a token is of a run that may not be over. */
+  readonly isLive: (owner: string) => boolean
+}
+
 /** The order of recovery points, of all versions of the operation. */
 const POINTS: readonly (string | null)[] = ['started', 'ride_made', 'charged', 'noticed']
 
@@ -72,6 +80,19 @@ export class Makings {
   /** Those of one record, the oldest first. */
   of(id: string): readonly Making[] {
     return [...this.#makings.values()].filter((making) => making.id === id)
+  }
+
+  /** All that is held against what comes, in words; of the tokens, those that may still be used. */
+  inWords({ ago, isLive }: Wording): string {
+    const makings = [...this.#makings.values()]
+    const known = makings.map(({ id, createdAt, expiresAt, abandonedAt, made: _made, ...rest }) => {
+      const abandoned = abandonedAt === undefined ? '' : ago(abandonedAt)
+      return [id.slice(0, 4), ago(createdAt), ago(expiresAt), abandoned, rest]
+    })
+    const done = new Set(this.#options.outside.effects.map(({ owner }) => owner))
+    const owners = [...this.#owners].filter(([owner]) => done.has(owner) || isLive(owner))
+    const whose = owners.map(([owner, making]) => [owner, makings.indexOf(making)])
+    return JSON.stringify([known, whose])
   }
 
   /** A record has changed. */

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest'
 import type { Flaw } from './flaws.ts'
 import { SMALL } from './model/configs.ts'
 import { explore } from './model/explore.ts'
+import type { Model, ModelConfig } from './model/model.ts'
 
 describe('every order of events', () => {
   for (const config of SMALL) {
@@ -14,6 +15,29 @@ describe('every order of events', () => {
     })
   }
 
+  const COMPARED = [
+    'lease: 2 on 1 key; crash, lapse',
+    'transaction: 3 on 1 key, another body; crash',
+    'phases: 1 on 1 key; crash, lapse',
+    'lease: 1 on 1 key; crash, lapse, completer, person',
+  ]
+  for (const name of COMPARED) {
+    it(`loses nothing by what it leaves out: ${name}`, { timeout: 3_600_000 }, async () => {
+      const [less, all] = [await outcomesOf(name, false), await outcomesOf(name, true)]
+
+      expect(less.outcomes).toEqual(all.outcomes)
+      expect(less.states).toBeLessThan(all.states)
+    })
+  }
+
+  it('goes so deep and no deeper where it is told to', async () => {
+    const whole = configOf('lease: 3 on 1 key; crash')
+    const bounded = await explore({ ...whole, depthMax: 6 })
+
+    expect(bounded.depth).toBe(6)
+    expect(bounded.states).toBeLessThan((await explore(whole)).states)
+  })
+
   const FLAWS: readonly (readonly [Flaw, string])[] = [
     ['lease-ignored', 'lease: 3 on 1 key; crash'],
     ['key-unreserved', 'transaction: 3 on 1 key, another body; crash'],
@@ -22,11 +46,23 @@ describe('every order of events', () => {
   ]
   for (const [flaw, name] of FLAWS) {
     it(`breaks with ${flaw}`, { timeout: 3_600_000 }, async () => {
-      const [config] = SMALL.filter((one) => one.name === name)
-      if (config === undefined) throw new Error(`There is no configuration ${name}.`)
+      const { violation } = await explore(configOf(name), { flaws: new Set([flaw]) })
 
-      const { violation } = await explore(config, { flaws: new Set([flaw]) })
       expect(violation?.message).toEqual(expect.any(String))
     })
   }
 })
+
+/** All that can come of a configuration outside of its processes. */
+async function outcomesOf(name: string, isThorough: boolean) {
+  const outcomes = new Set<string>()
+  const onState = (model: Model) => void outcomes.add(model.outcome())
+  const { states } = await explore(configOf(name), { isThorough, onState })
+  return { states, outcomes }
+}
+
+function configOf(name: string): ModelConfig {
+  const [config] = SMALL.filter((one) => one.name === name)
+  if (config === undefined) throw new Error(`There is no configuration ${name}.`)
+  return config
+}

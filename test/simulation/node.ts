@@ -41,10 +41,11 @@ export class Node<Host extends AppParts['machine'] = AppParts['machine']> {
   readonly machine: Host
   readonly version: 1 | 2
   readonly reprise: Reprise<SimulatedTx>
-  readonly letters: DeadLetters
   readonly #app: AppParts
-  readonly #operation: Operation<SimulatedTx, Order>
-  readonly workers: Workers
+  // Made when they are asked for: the model checker starts many processes that never need them.
+  #operationMade: Operation<SimulatedTx, Order> | undefined
+  #lettersMade: DeadLetters | undefined
+  #workersMade: Workers | undefined
   #lastToken = ''
   #numbers = 0
 
@@ -61,8 +62,7 @@ export class Node<Host extends AppParts['machine'] = AppParts['machine']> {
       bytes: (length) => new Uint8Array(length),
       fraction: () => chance.fraction(),
     }
-    const { leaseMs, retentionMs, storeTimeoutMs, waitMs, marksEffect, afterCrash } = options
-    const { idleness, lanes, graceMs, quota } = options
+    const { leaseMs, retentionMs, storeTimeoutMs, waitMs, marksEffect, afterCrash, quota } = options
     this.reprise = createReprise({
       ...{ leaseMs, retentionMs, storeTimeoutMs, waitMs, marksEffect, random },
       ...(quota !== undefined && { quota }),
@@ -76,16 +76,34 @@ export class Node<Host extends AppParts['machine'] = AppParts['machine']> {
       },
     })
     this.#app = { ...parts, wire: wires.provider, reprise: this.reprise, number }
-    this.#operation = payment(this.#app, parts.version)
-    this.letters = deadLetters(this.reprise)
-    this.workers = createWorkers(this.reprise, {
+  }
+
+  get #operation(): Operation<SimulatedTx, Order> {
+    this.#operationMade ??= payment(this.#app, this.version)
+    return this.#operationMade
+  }
+
+  get letters(): DeadLetters {
+    this.#lettersMade ??= deadLetters(this.reprise)
+    return this.#lettersMade
+  }
+
+  get workers(): Workers {
+    const { idleness, lanes, graceMs } = this.#app.options
+    this.#workersMade ??= createWorkers(this.reprise, {
       operations: [this.#operation],
       sink: this.#sink(),
-      node: machine.name,
+      node: this.machine.name,
       enqueuer: { ...ENQUEUER, everyMs: 3000 * idleness },
       completer: { everyMs: 2000 * idleness, concurrency: lanes, unknownGraceMs: graceMs },
       reaper: { everyMs: 8000 * idleness, leaseMs: 2000, batchMax: 2 },
     })
+    return this.#workersMade
+  }
+
+  /** How many numbers it has given out. */
+  get numbered(): number {
+    return this.#numbers
   }
 
   /** Runs a request as its mode says. */

@@ -101,7 +101,7 @@ function openPhase(
       }),
     advance: (step, attempt) =>
       wire.ask({
-        ...{ label: `advance to ${step.recoveryPoint}`, session },
+        ...{ label: `advance to ${step.recoveryPoint}`, given: step.state, session },
         apply: () => endPhase(tables, session, { claim, attempt, step: { advance: step } }),
       }),
     finish: (finish, attempt) =>

@@ -4,6 +4,8 @@ import type { Session } from './database/session.ts'
 export interface Exchange<T> {
   /** What is asked, in a few words. */
   readonly label: string
+  /** What goes with it, where the process goes on from that once it has heard. */
+  readonly given?: unknown
   /** Carried out over there, at once and as a whole. */
   readonly apply: () => T
   /** The transaction that it belongs to: it ends with the connection. */

@@ -88,6 +88,17 @@ export class Session {
     this.end()
   }
 
+  /** All that becomes of it depends on, in words. */
+  inWords(): string {
+    if (this.isOver) return 'over'
+    const { versions, locks } = this.#tables
+    const isStale = [...this.seen].some(([id, version]) => version !== (versions.get(id) ?? 0))
+    const own = [...locks].flatMap(([name, session]) => (session === this ? [name] : []))
+    const written = [this.rows.map(({ what, by }) => [what, by]), this.jobs.map(({ args }) => args)]
+    const silentMs = this.#tables.now() - this.#heardAt
+    return JSON.stringify([isStale, silentMs, this.writes.length, own.sort(), written])
+  }
+
   /** Lets go of everything; what was not committed is gone. */
   end(): void {
     if (this.isOver) return

@@ -69,6 +69,18 @@ export const SMALL: readonly ModelConfig[] = [
     ...{ name: 'phases: 1 on 1 key; expiry, retry', mode: 'phases', asked: [[A]] },
     budget: { expire: 1, retry: 1 },
   },
+  {
+    ...{ name: 'lease: 3 on 1 key; crash, lapse', mode: 'lease', asked: THREE },
+    budget: { crash: 1, lapse: 1 },
+  },
+  {
+    ...{ name: 'lease: 2 on 2 keys; crash', mode: 'lease', asked: TWO_KEYS },
+    budget: { crash: 1 },
+  },
+  {
+    ...{ name: 'transaction: 2 on 2 keys; crash', mode: 'transaction', asked: TWO_KEYS },
+    budget: { crash: 1 },
+  },
 ]
 
 /** Those that take minutes. */
@@ -81,14 +93,6 @@ export const LARGE: readonly ModelConfig[] = [
   {
     ...{ name: 'transaction: 2 on 1 key; expiry, retry', mode: 'transaction', asked: [[A], [A]] },
     budget: { expire: 1, retry: 1 },
-  },
-  {
-    ...{ name: 'lease: 3 on 1 key; crash, lapse', mode: 'lease', asked: THREE },
-    budget: { crash: 1, lapse: 1 },
-  },
-  {
-    ...{ name: 'lease: 2 on 2 keys; crash', mode: 'lease', asked: TWO_KEYS },
-    budget: { crash: 1 },
   },
   {
     ...{ name: 'lease: 3 on 1 key; crash, lapse, retry', mode: 'lease', asked: THREE },
@@ -134,10 +138,6 @@ export const LARGE: readonly ModelConfig[] = [
     budget: { crash: 1, lapse: 1 },
   },
   {
-    ...{ name: 'transaction: 2 on 2 keys; crash', mode: 'transaction', asked: TWO_KEYS },
-    budget: { crash: 1 },
-  },
-  {
     ...{ name: 'lease: 3 on 1 key; expiry, retry', mode: 'lease', asked: THREE },
     budget: { expire: 1, retry: 1 },
   },
@@ -166,6 +166,45 @@ export const LARGE: readonly ModelConfig[] = [
       name: 'phases: 1 on 1 key; crash, lapse, completer, person',
       mode: 'phases',
       asked: [[A]],
+    },
+    budget: { crash: 1, lapse: 1, complete: 1, settle: 1 },
+  },
+  {
+    ...{ name: 'lease: 2 on 2 keys; crash, lapse, retry', mode: 'lease', asked: TWO_KEYS },
+    budget: { crash: 1, lapse: 1, retry: 1 },
+  },
+  {
+    ...{ name: 'lease: 3 on 1 key; crash, lapse, retry, operator', mode: 'lease', asked: THREE },
+    budget: { crash: 1, lapse: 1, retry: 1, release: 1 },
+  },
+  {
+    ...{ name: 'lease, waiting: 3 on 1 key; lapse', mode: 'lease', asked: THREE },
+    options: { waitMs: 900 },
+    budget: { lapse: 1 },
+    depthMax: 16,
+  },
+  {
+    ...{ name: 'lease: 3 on 1 key; crash, expiry, retry', mode: 'lease', asked: THREE },
+    budget: { crash: 1, expire: 1, retry: 1 },
+  },
+  {
+    ...{ name: 'lease, run again: 3 on 1 key; crash, lapse', mode: 'lease', asked: THREE },
+    options: { afterCrash: 'rerun' },
+    budget: { crash: 1, lapse: 1 },
+  },
+  {
+    ...{ name: 'transaction: 2 on 2 keys; crash, lapse', mode: 'transaction', asked: TWO_KEYS },
+    budget: { crash: 1, lapse: 1 },
+  },
+  {
+    ...{ name: 'lease: 2 on 1 key; crash, expiry, reaper', mode: 'lease', asked: [[A], [A]] },
+    budget: { crash: 1, expire: 1, reap: 1 },
+  },
+  {
+    ...{
+      name: 'lease: 2 on 1 key; crash, lapse, completer, person',
+      mode: 'lease',
+      asked: [[A], [A]],
     },
     budget: { crash: 1, lapse: 1, complete: 1, settle: 1 },
   },

@@ -9,7 +9,7 @@ import { freeByHand } from '../database/records.ts'
 import { isFree, rowLock } from '../database/session.ts'
 import type { Tables } from '../database/tables.ts'
 import type { Outside } from '../provider.ts'
-import { type Asker, settleActs, workActs } from './asker.ts'
+import { type Asker, free, isIdle, settleActs, workActs } from './asker.ts'
 import type { ModelAct } from './process.ts'
 
 /** What may happen so often and no more. */
@@ -32,26 +32,32 @@ export interface Scene {
   readonly tables: Tables
   readonly outside: Outside
   readonly budget: Budget
+  /** Whether also happens what makes no difference. */
+  readonly isThorough: boolean
   /** Lets so many milliseconds pass. */
   readonly pass: (ms: number) => void
   /** Starts another process in the place of one that died. */
   readonly boot: () => void
 }
 
-export const LEASE_MS = 1000
+/** Not what a waiter's timers take, so that they can be told apart. */
+export const LEASE_MS = 1200
 export const RETENTION_MS = 20_000
 /** Longer than a lease, and shorter than a call to the store may take. */
 export const LAPSE_MS: number = LEASE_MS + 1
 
 /** Processes die, and time passes. */
-export function faults({ askers, tables, budget, pass, boot }: Scene): readonly ModelAct[] {
+export function faults(scene: Scene): readonly ModelAct[] {
+  const { askers, tables, budget, pass, boot, isThorough } = scene
   // To die with an answer on the way back comes to the same as to die before it was carried out:
   // what was sent arrives all the same, and nobody hears of it.
-  const busy = askers.filter(({ process, running }) => {
-    return process.isAlive && running > 0 && process.replies().length === 0
+  const busy = askers.filter((asker) => {
+    const { process } = asker
+    const isOpen = isThorough || process.replies().length === 0
+    return process.isAlive && !isIdle(asker) && isOpen
   })
   const crashes = busy.map((asker) => ({
-    name: `${asker.process.name} crashes`,
+    name: () => `${asker.process.name} crashes`,
     run: () => {
       asker.process.crash()
       asker.running = 0
@@ -60,8 +66,8 @@ export function faults({ askers, tables, budget, pass, boot }: Scene): readonly 
     },
   }))
   const isUsed = tables.records.size > 0 || tables.sessions.size > 0
-  const lapse = { name: 'lapse', run: () => pass(LAPSE_MS) }
-  const expire = { name: 'expire', run: () => pass(RETENTION_MS + LAPSE_MS) }
+  const lapse = { name: () => 'lapse', run: () => pass(LAPSE_MS) }
+  const expire = { name: () => 'expire', run: () => pass(RETENTION_MS + LAPSE_MS) }
   return [
     ...paid(budget, 'crash', crashes),
     ...paid(budget, 'lapse', isUsed ? [lapse] : []),
@@ -71,14 +77,18 @@ export function faults({ askers, tables, budget, pass, boot }: Scene): readonly 
 
 /** The completer and the reaper run, in a process that has nothing else to do. */
 export function works({ askers, budget }: Scene): readonly ModelAct[] {
-  const idle = askers.find(({ process, running, left }) => {
-    return process.isAlive && running === 0 && left.length === 0
-  })
-  if (idle === undefined) return []
-  const [completes, ...reaps] = workActs(idle)
+  const acts = free(askers).map(workActs)
   return [
-    ...paid(budget, 'complete', completes === undefined ? [] : [completes]),
-    ...paid(budget, 'reap', reaps),
+    ...paid(
+      budget,
+      'complete',
+      acts.flatMap(([completes]) => completes ?? []),
+    ),
+    ...paid(
+      budget,
+      'reap',
+      acts.flatMap(([, reaps]) => reaps ?? []),
+    ),
   ]
 }
 
@@ -97,8 +107,7 @@ export function settlements(
   { askers, tables }: Scene,
   way: 'resume' | 'give_up',
 ): readonly ModelAct[] {
-  const asker = askers.find(({ process, running }) => process.isAlive && running === 0)
-  return asker === undefined ? [] : settleActs(tables, asker, way)
+  return free(askers).flatMap((asker) => settleActs(tables, asker, way))
 }
 
 /** An operator takes the lease away from whoever has it. */
@@ -107,7 +116,7 @@ export function orders({ tables, budget }: Scene): readonly ModelAct[] {
     return owner !== null && response === null && isFree(tables, rowLock(id))
   })
   const releases = open.map(({ id, key }) => ({
-    name: `an operator releases ${key}`,
+    name: () => `an operator releases ${key}`,
     run: () => freeByHand(tables, id),
   }))
   return paid(budget, 'release', releases)

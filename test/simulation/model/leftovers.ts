@@ -1,0 +1,45 @@
+import type { Flights } from '../../../src/engine/flights.ts'
+import { type LeaseReprise, partsOf } from '../../../src/engine/reprise.ts'
+import { drained } from '../scheduler.ts'
+
+/** Watches what an engine keeps in memory of its requests: nothing, once they are answered. */
+export class Leftovers {
+  readonly #settled: () => Promise<void>
+  readonly #join: Flights['join']
+  readonly #asked = new Set<string>()
+
+  constructor(reprise: LeaseReprise) {
+    const { context } = partsOf(reprise)
+    const { flights } = context
+    this.#settled = () => context.settled()
+    this.#join = flights.join.bind(flights)
+    flights.join = (request, start) => {
+      this.#asked.add(request)
+      return this.#join(request, start)
+    }
+  }
+
+  /** Whether something is under way, or a duplicate would still join what is over. */
+  async areThere(): Promise<boolean> {
+    let isSettled = false
+    void this.#settled().then(() => {
+      isSettled = true
+    })
+    await drained()
+    return !isSettled || [...this.#asked].some((request) => this.#isJoined(request))
+  }
+
+  #isJoined(request: string): boolean {
+    let isJoined = true
+    const start = () => {
+      isJoined = false
+      throw new Error('Nothing is begun: it was only asked.')
+    }
+    try {
+      this.#join(request, start)
+    } catch {
+      // There was none to join.
+    }
+    return isJoined
+  }
+}
