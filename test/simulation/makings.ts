@@ -133,6 +133,8 @@ export class Makings {
     this.#demand(!isFirstRun || after.countsUntil !== null, `${verb}: ${name} does not count`)
     if (after.countsUntil === null || this.#counted.has(making.made)) return
     this.#counted.add(making.made)
+    // A transaction that takes a key up makes its record anew, and is not asked for room.
+    if (this.of(making.id).some((other) => other !== making && !areApart(other, making))) return
     // Those that came while it was on its way it could not see.
     const others = [...tables.records.values()].filter(({ made, countsUntil }) => {
       const madeAt = this.#makings.get(made)?.madeAt ?? 0
