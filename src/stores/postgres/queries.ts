@@ -183,7 +183,8 @@ const unfinished = (schema: string) =>
 /**
  * At most $1 of those that expired from $2 on, in milliseconds; null for all. Gives how far it came:
  * what was deleted stays in the index for a while, and a batch that goes on from there need not come
- * past what the batches before it have deleted.
+ * past what the batches before it have deleted. Nobody waits for the disk: what a crash brings back
+ * is swept again.
  */
 const sweep = (schema: string) => `
     with awake as
@@ -202,7 +203,9 @@ const sweep = (schema: string) => `
           returning id, expires_at),
          forgotten as
          (delete from ${schema}.attempts where record_id in (select id from swept))
-  select count(*)::integer, floor(${ms('max(expires_at)')}) from swept`
+  select count(*)::integer, floor(${ms('max(expires_at)')}),
+         set_config('synchronous_commit', 'off', true)
+    from swept`
 
 const stats = (schema: string) => `
   select count(*) filter (where standing = 'running')::integer,
