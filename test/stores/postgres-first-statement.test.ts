@@ -322,7 +322,8 @@ describe('a refused claim', () => {
       expect(await faultOf(transaction.tx.query(ADD))).toBeInstanceOf(DuplicateRequest)
       // Refused, it holds nothing, though nobody has rolled it back yet.
       const { rows } = await aside.query<{ count: number }>(
-        `select count(*)::integer from pg_locks where locktype = 'advisory'`,
+        `select count(*)::integer from pg_locks l join pg_database d on d.oid = l.database
+          where l.locktype = 'advisory' and d.datname = current_database()`,
       )
       expect(rows).toEqual([{ count: 2 }])
       await transaction.rollback()
