@@ -39,7 +39,7 @@ export function fly(
   })
 }
 
-type Callback = (error: unknown) => void
+type Callback = (error: Error | null) => void
 
 type FlightClass = new (calls: readonly Call[], answers: Answer[], callback: Callback) => object
 
@@ -90,7 +90,7 @@ function flightClass(): FlightClass {
       this.#rows = []
     }
 
-    handleError(error: unknown): void {
+    handleError(error: Error): void {
       this.callback(error)
     }
 
