@@ -100,7 +100,8 @@ async function ask<Tx>(
   let isAwaited = true
   const claim = async () => {
     await store.ready()
-    if (!isAwaited) throw new Error('The store was not ready in time.')
+    // Nobody hears of it.
+    if (!isAwaited) throw new Error()
     const result = await store.claim(request)
     const isLate = !isAwaited && asking.hasFailed
     if (isLate && 'claim' in result) await withdraw(context, result.claim)

@@ -26,8 +26,11 @@ import type { Finish, Refusal, Replay, Store } from './store.ts'
 import type { Waiters } from './waiters.ts'
 
 /** How a request can end that ran nothing, because of another one. */
-const DUPLICATES: ReadonlySet<OutcomeType> = new Set([
-  ...(['replayed', 'in_progress', 'mismatch', 'unknown'] as const),
+const DUPLICATES: ReadonlySet<OutcomeType> = new Set<OutcomeType>([
+  'replayed',
+  'in_progress',
+  'mismatch',
+  'unknown',
 ])
 
 /** What an engine is made of. */

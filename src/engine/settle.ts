@@ -49,24 +49,27 @@ async function decideOrWait<Tx>(
   const { clock, flights, waiters } = context
   const deadline = job.startedAt + job.waitMs
   // A place is taken before the first look, so that waiting is refused at once when it is refused.
-  const seat = job.waitMs > 0 ? waiters.enter(job.identity.id) : undefined
+  const seat = job.waitMs > 0 ? waiters.enter(job.identity.id, job.request) : undefined
+  const left = () => (seat === undefined ? 0 : deadline - clock.now())
   try {
     for (;;) {
       if (context.isClosing) throw new RepriseError(SHUTTING_DOWN)
-      const { flight, isLeader } = flights.join(job.request, start)
-      const refusal = await ((isLeader ? flight.claimed : undefined) ?? flight.decided)
-      if (refusal === undefined && isLeader) {
-        seat?.leave()
-        return await flight.ended
+      let result = seat?.told()
+      if (result === undefined) {
+        const { flight, isLeader } = flights.join(job.request, start)
+        const refusal = await ((isLeader ? flight.claimed : undefined) ?? flight.decided)
+        if (refusal === undefined && isLeader) {
+          seat?.leave()
+          return await flight.ended
+        }
+        const followed = () => follow(context, { job, flight, left: left() })
+        result = refusal ?? (await context.timed(job, 'waitedMs', followed))
       }
-
-      const left = () => (seat === undefined ? 0 : deadline - clock.now())
-      const followed = () => follow(context, { job, flight, left: left() })
-      const result = refusal ?? (await context.timed(job, 'waitedMs', followed))
       if (result === undefined) continue
       if (result.outcome !== 'in_progress' || seat === undefined || left() <= 0) return result
-      const woken = () => seat.next(left())
-      if ((await context.timed(job, 'waitedMs', woken)) === 'timeout') return result
+      const told = result
+      const woken = () => seat.next(left(), told)
+      if (!(await context.timed(job, 'waitedMs', woken))) return told
     }
   } finally {
     seat?.leave()

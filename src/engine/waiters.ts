@@ -1,8 +1,8 @@
 /**
  * Duplicates that wait for a request running in another process.
  *
- * All waiters of one record share one watch and one poll, so that a thousand of them cost the store
- * as much as one. Waking is a hint: the woken look again for themselves. Polling is the net under
+ * All waiters of one record share one watch, one poll and what the store last told one of them, so that
+ * a thousand of them cost the store as much as one, also when they come one after the other. Waking is a hint: the woken look again for themselves. Polling is the net under
  * the store's own signals, and what notices an owner that died.
  *
  * @module
@@ -10,6 +10,7 @@
 
 import { within } from './bounded.ts'
 import type { Cancel, Clock } from './clock.ts'
+import type { RunResult } from './result.ts'
 import type { Store, Unwatch } from './store.ts'
 
 /** Bounds on waiting. */
@@ -28,9 +29,6 @@ export interface WaiterLimits {
   readonly totalMax?: number
 }
 
-/** What ended a wait: something may have changed, or the time was up. */
-export type WaitEnd = 'look' | 'timeout'
-
 /** Without signals: from 20 ms, doubling, to 250 ms. */
 const POLL_MS = 20
 const POLL_MS_MAX = 250
@@ -39,8 +37,13 @@ const POLL_WATCHED_MS = 1000
 
 /** One waiter's place. Its watch goes on between looks, so that no change in between is missed. */
 export interface Seat {
-  /** Waits for at most `ms` milliseconds until the record may have changed since the last look. */
-  next(ms: number): Promise<WaitEnd>
+  /** What others who wait with the same request were told, if nothing may have changed since. */
+  told(): RunResult | undefined
+  /**
+   * Waits for at most `ms` milliseconds until the record may have changed since the last look, which
+   * came to `result`; tells whether it may.
+   */
+  next(ms: number, result: RunResult): Promise<boolean>
   /** Gives the place up; repeated calls do nothing. */
   leave(): void
 }
@@ -60,7 +63,7 @@ export class Waiters {
   }
 
   /** A place among those who wait for the record, to be left again; none where too many wait. */
-  enter(id: string): Seat | undefined {
+  enter(id: string, request: string): Seat | undefined {
     const group = this.#groups.get(id) ?? new WaitGroup(this.#clock)
     const { perKeyMax, totalMax } = this.#limits
     if (group.size >= perKeyMax || this.#total >= totalMax) return undefined
@@ -68,16 +71,19 @@ export class Waiters {
     this.#groups.set(id, group)
     group.size++
     this.#total++
-    let seen = group.changes
+    let seen = group.changed
     let isTaken = true
     return {
-      next: async (ms) => {
+      told: () => group.told.get(request),
+      next: async (ms, result) => {
         group.begin(this.#store, id)
-        const work = group.changed
-        if (group.changes === seen) await within(this.#clock, { ms, work, fallback: undefined })
-        const end = group.changes === seen ? 'timeout' : 'look'
-        seen = group.changes
-        return end
+        if (group.changed === seen) {
+          group.told.set(request, result)
+          await within(this.#clock, { ms, work: seen, fallback: undefined })
+        }
+        const isChanged = group.changed !== seen
+        seen = group.changed
+        return isChanged
       },
       leave: () => {
         if (!isTaken) return
@@ -100,11 +106,11 @@ export class Waiters {
 class WaitGroup {
   /** How many wait. */
   size = 0
-  /** How often the record may have changed. */
-  changes = 0
+  /** What requests were told since the record may last have changed. */
+  readonly told: Map<string, RunResult> = new Map()
   readonly #clock: Clock
   #announce: (() => void) | undefined
-  /** Resolves at the next change. */
+  /** Resolves when the record may have changed; another from then on. */
   changed: Promise<void> = this.#next()
   #unwatch: Unwatch | undefined
   #cancelPoll: Cancel | undefined
@@ -124,7 +130,7 @@ class WaitGroup {
 
   /** Says that the record may have changed. */
   wake(): void {
-    this.changes++
+    this.told.clear()
     this.#announce?.()
     this.changed = this.#next()
   }

@@ -91,6 +91,13 @@ export interface ReaperOptions {
    */
   readonly batchMax?: number
   /**
+   * Largest share of the time in which it deletes, from above 0 to 1: after each batch it rests, so
+   * that requests find the database free.
+   *
+   * @default 0.25
+   */
+  readonly shareMax?: number
+  /**
    * How long `onAbandon` may take, in milliseconds.
    *
    * @default 60000
@@ -193,9 +200,15 @@ export function resolveWorkers<Tx>(
     reaper: reaper !== false && {
       everyMs: whole('reaper.everyMs', reaper.everyMs ?? 3_600_000, 1),
       batchMax: whole('reaper.batchMax', reaper.batchMax ?? 1000, 1),
+      shareMax: share('reaper.shareMax', reaper.shareMax ?? 0.25),
       leaseMs: whole('reaper.leaseMs', reaper.leaseMs ?? 60_000, 100),
       countsMs: whole('reaper.countsMs', reaper.countsMs ?? 30 * DAY_MS, 0),
       notesMs: whole('reaper.notesMs', reaper.notesMs ?? 7 * DAY_MS, 0),
     },
   }
+}
+
+function share(name: string, value: number): number {
+  if (value > 0 && value <= 1) return value
+  throw invalid(`${name} must be above 0 and at most 1, not ${value}`)
 }

@@ -5,7 +5,7 @@
  * @module
  */
 
-import { within } from '../engine/bounded.ts'
+import { pause, within } from '../engine/bounded.ts'
 import type { Clock, Random } from '../engine/clock.ts'
 import type { Store } from '../engine/store.ts'
 import type { TakenRecord } from '../engine/work.ts'
@@ -21,6 +21,8 @@ export interface ReaperParts<Tx> {
   readonly random: Random
   /** How many records are deleted in one statement. */
   readonly batchMax: number
+  /** Largest share of the time in which it deletes. */
+  readonly shareMax: number
   /** How long `onAbandon` may take, in milliseconds. */
   readonly leaseMs: number
   /** How long the counters of an hour are kept, in milliseconds. */
@@ -29,26 +31,42 @@ export interface ReaperParts<Tx> {
   readonly notesMs: number
 }
 
-/** Removes everything whose time has come. */
-export async function reap<Tx>(parts: ReaperParts<Tx>): Promise<Ran> {
-  const { store, batchMax } = parts
-  let done = 0
-  for (let swept = batchMax; swept === batchMax; done += swept) swept = await store.sweep(batchMax)
-  const { work, desk } = store
-  for (let swept = batchMax; swept === batchMax; ) {
-    swept = (await desk?.sweepNotes(batchMax, parts.notesMs)) ?? 0
-  }
+/** Removes everything whose time has come; what is left when it is told to stop stays for later. */
+export async function reap<Tx>(parts: ReaperParts<Tx>, isStopping: () => boolean): Promise<Ran> {
+  const { work, desk } = parts.store
+  const sweep = (batch: Batch) => sweepAll(parts, batch, isStopping)
+  const done = await sweep((limit) => parts.store.sweep(limit))
+  if (desk !== undefined) await sweep((limit) => desk.sweepNotes(limit, parts.notesMs))
   if (work === undefined) return { done }
 
   let buried = 0
-  while (await buryAbandoned(parts)) buried++
-  while (await tellUntold(parts)) continue
-  for (let swept = batchMax; swept === batchMax; ) swept = await work.sweepHistory(batchMax)
-  for (let swept = batchMax; swept === batchMax; ) swept = await work.letters.sweep(batchMax)
-  for (let swept = batchMax; swept === batchMax; ) {
-    swept = await work.counts.sweep(batchMax, parts.countsMs)
-  }
+  while (!isStopping() && (await buryAbandoned(parts))) buried++
+  while (!isStopping() && (await tellUntold(parts))) continue
+  await sweep((limit) => work.sweepHistory(limit))
+  await sweep((limit) => work.letters.sweep(limit))
+  await sweep((limit) => work.counts.sweep(limit, parts.countsMs))
   return { done: done + buried, buried }
+}
+
+/** Deletes at most `limit`; gives how many there were. */
+type Batch = (limit: number) => Promise<number>
+
+/** Batch after batch. After each it rests in proportion, so that requests find the database free. */
+async function sweepAll<Tx>(
+  { clock, batchMax, shareMax }: ReaperParts<Tx>,
+  batch: Batch,
+  isStopping: () => boolean,
+): Promise<number> {
+  let done = 0
+  while (!isStopping()) {
+    const startedAt = clock.now()
+    const swept = await batch(batchMax)
+    done += swept
+    if (swept < batchMax) break
+    const restMs = (clock.now() - startedAt) * (1 / shareMax - 1)
+    if (restMs > 0) await pause(clock, restMs)
+  }
+  return done
 }
 
 async function buryAbandoned<Tx>(parts: ReaperParts<Tx>): Promise<boolean> {

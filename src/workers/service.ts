@@ -25,8 +25,8 @@ export interface ServiceParts {
   readonly random: Random
   /** Longest pause between two runs, in milliseconds. */
   readonly everyMs: number
-  /** One run. */
-  readonly run: () => Promise<Ran>
+  /** One run; may end early once it is told to stop. */
+  readonly run: (isStopping: () => boolean) => Promise<Ran>
   /** Told of every run: how long it took, what it did, what it threw. */
   readonly onRun: (run: {
     readonly tookMs: number
@@ -77,7 +77,7 @@ export class Service {
    * @throws what the run throws
    */
   async runOnce(): Promise<number> {
-    return (await this.#inTurn()).done
+    return (await this.#inTurn(() => false)).done
   }
 
   async #turn(loop: Loop): Promise<void> {
@@ -86,7 +86,7 @@ export class Service {
     while (!loop.isStopping) {
       loop.hasNews = false
       // What it throws was told to `onRun`; the loop goes on, after a pause whatever the news.
-      const ran = await this.#inTurn().catch(() => undefined)
+      const ran = await this.#inTurn(() => loop.isStopping).catch(() => undefined)
       if (ran === undefined) await this.#rest(loop, { isDeaf: true })
       else if (ran.done === 0 && !loop.hasNews) await this.#rest(loop, ran)
     }
@@ -94,20 +94,20 @@ export class Service {
   }
 
   /** One run at a time. */
-  #inTurn(): Promise<Ran> {
-    const ran = this.#running.then(() => this.#run())
+  #inTurn(isStopping: () => boolean): Promise<Ran> {
+    const ran = this.#running.then(() => this.#run(isStopping))
     this.#running = ran.catch(() => {})
     return ran
   }
 
-  async #run(): Promise<Ran> {
+  async #run(isStopping: () => boolean): Promise<Ran> {
     const { clock, run, onRun } = this.#parts
     const startedAt = clock.now()
     const tell = ({ done, buried = 0 }: Ran, error: unknown) =>
       onRun({ tookMs: clock.now() - startedAt, done, buried, error }).catch(() => {})
     let ran: Ran = { done: 0 }
     try {
-      ran = await run()
+      ran = await run(isStopping)
       if (ran.error !== undefined) throw ran.error
     } catch (error) {
       await tell(ran, error)

@@ -118,6 +118,51 @@ describe('duplicates of a run in another process', () => {
     expect(world.clock.timerCount).toBe(0)
   })
 
+  it('cost no claim when they come later, and are another request’s business when that differs', async () => {
+    const { counter, wrap } = counting()
+    const world = createWorld({ waitMs: 10_000, replayCache: false }, wrap)
+    const effect = new Effect()
+    const first = world.reprise.run(REQUEST, effect.handler)
+    await turn()
+    const other = world.process()
+    const waiting = [other.run(REQUEST, effect.quick)]
+    await turn()
+    const before = counter.claims
+    for (const request of copies(10)) {
+      waiting.push(other.run(request, effect.quick))
+      await turn()
+    }
+    expect(counter.claims).toBe(before)
+    const stranger = await other.run({ ...REQUEST, fingerprints: ['another'] }, effect.quick)
+    expect(stranger.outcome).toBe('mismatch')
+
+    effect.end()
+    const results = await Promise.all(waiting)
+
+    expect(results.every(({ outcome }) => outcome === 'replayed')).toBe(true)
+    expect((await first).outcome).toBe('executed')
+    // The stranger's, and one for all who waited.
+    expect(counter.claims - before).toBe(2)
+    expect(world.clock.timerCount).toBe(0)
+  })
+
+  it('who come later give up after their own time', async () => {
+    const world = createWorld({ waitMs: 2000 })
+    const effect = new Effect()
+    const first = world.reprise.run(REQUEST, effect.handler)
+    await turn()
+    const other = world.process()
+    const early = other.run(REQUEST, effect.quick)
+    await turn()
+    const late = other.run({ ...REQUEST, waitMs: 100 }, effect.quick)
+    await world.pass(100)
+
+    expect((await late).outcome).toBe('in_progress')
+    effect.end()
+    expect((await early).outcome).toBe('replayed')
+    expect((await first).outcome).toBe('executed')
+  })
+
   it('find out by polling where the store does not signal', async () => {
     const world = createWorld({ waitMs: 10_000 }, (store) =>
       Object.assign(Object.create(null) as Store, {

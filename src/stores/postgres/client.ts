@@ -27,6 +27,13 @@ export interface Call {
 /** Rows, each with its columns in the order of the statement. */
 export type Rows = readonly (readonly unknown[])[]
 
+/** What a statement came to. */
+export interface Answer {
+  readonly rows: Rows
+  /** What was done, as the server names it, such as `COMMIT`. */
+  readonly command: string
+}
+
 /** How a transaction is begun. */
 export interface Opening<Tx> {
   /** The first statement; travels with `begin` where the library can. */

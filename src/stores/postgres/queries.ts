@@ -79,15 +79,9 @@ function digest(text: string): string {
 }
 
 /** Each column costs client libraries more than all of its bytes: what is rare shares one. */
-const LOOK = `
-  a.outcome, a.status, a.response,
-  case when a.outcome in ('replay', 'in_progress', 'over_quota')
-       then json_build_array(a.resource_type, a.resource_id, encode(a.owner, 'hex'),
-                             a.request_id, a.left_ms, a.age_ms)::text
-  end as rest,
-  a.fresh`
-
-const ANSWER = `${LOOK}, a.fence, a.abandoned, a.recovery_point, a.state, a.input`
+const ANSWER = (schema: string) => `
+  case when a.outcome in ('execute', 'resume', 'recover') then a.outcome else ${schema}.told(a) end,
+  a.fresh, a.fence, a.abandoned, a.recovery_point, a.state, a.input`
 
 /** Which transaction this is: constant until its end, and never the same in the next one. */
 export const TRANSACTION = `extract(epoch from transaction_timestamp())::text`
@@ -111,7 +105,7 @@ function ms(instant: string): string {
 }
 
 const claim = (schema: string) => `
-  select ${ANSWER}
+  select ${ANSWER(schema)}
     from ${schema}.claim(
            $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17) a`
 
@@ -183,7 +177,8 @@ const unfinished = (schema: string) =>
 /**
  * At most $1 of those that expired from $2 on, in milliseconds; null for all. Gives how far it came:
  * what was deleted stays in the index for a while, and a batch that goes on from there need not come
- * past what the batches before it have deleted.
+ * past what the batches before it have deleted. Nobody waits for the disk: what a crash brings back
+ * is swept again.
  */
 const sweep = (schema: string) => `
     with awake as
@@ -202,7 +197,9 @@ const sweep = (schema: string) => `
           returning id, expires_at),
          forgotten as
          (delete from ${schema}.attempts where record_id in (select id from swept))
-  select count(*)::integer, floor(${ms('max(expires_at)')}) from swept`
+  select count(*)::integer, floor(${ms('max(expires_at)')}),
+         set_config('synchronous_commit', 'off', true)
+    from swept`
 
 const stats = (schema: string) => `
   select count(*) filter (where standing = 'running')::integer,
@@ -219,41 +216,34 @@ const wait = (schema: string) => `
       on conflict (id) do update set until = greatest(w.until, excluded.until)`
 
 const look = (schema: string) => `
-  select ${LOOK}
-    from ${schema}.look($1, $2, $3) a`
+  select ${schema}.told(${schema}.look($1, $2, $3)) as answer`
 
 const lookInQuota = (schema: string) => `
-  select ${LOOK}
-    from ${schema}.look_in_quota($1, $2, $3, $4, $5) a`
+  select ${schema}.told(${schema}.look_in_quota($1, $2, $3, $4, $5)) as answer`
 
-const BEGUN = `${LOOK}, current_setting('transaction_isolation') as isolation,
-         ${TRANSACTION} as transaction`
+const BEGUN = `
+         current_setting('transaction_isolation') as isolation, ${TRANSACTION} as transaction`
 
 const beginTransaction = (schema: string) => `
-  select ${BEGUN}
-    from ${schema}.begin_transaction($1, $2, $3, $4, $5, $6, $7) a`
+  select ${schema}.open_transaction($1, $2, $3, $4, $5, $6, $7, false) as answer,${BEGUN}`
 
 const beginInQuota = (schema: string) => `
-  select ${BEGUN}
-    from ${schema}.begin_in_quota($1, $2, $3, $4, $5, $6, $7, $8, $9) a`
+  select ${schema}.told(${schema}.begin_in_quota($1, $2, $3, $4, $5, $6, $7, $8, $9)) as answer,${BEGUN}`
 
 const beginOrFail = (schema: string) => `
-  select ${schema}.begin_transaction_or_fail($1, $2, $3, $4, $5, $6, $7) as outcome,
-         current_setting('transaction_isolation') as isolation, ${TRANSACTION} as transaction`
+  select ${schema}.open_transaction($1, $2, $3, $4, $5, $6, $7, true) as answer,${BEGUN}`
 
 /** Stores nothing outside the transaction that was begun, which is $14. */
 const storeFinished = (schema: string) => `
-    with clock as materialized (select clock_timestamp() as moment),
-         stored as
-         (insert into ${schema}.records (
-                 fence, created_at, finished_at, expires_at, id, caller, operation, key,
-                 fingerprint, owner, status, response, resource_type, resource_id, request_id, ip,
-                 user_agent, counts_until)
-          select 1, transaction_timestamp(), moment,
-                 moment + $15::double precision * interval '1 millisecond', $1, $2, $3, $4,
-                 $5, $6, $7, $8, $9, $10, $11, $12, $13,
-                 moment + $16::double precision * interval '1 millisecond'
-            from clock
-           where ${TRANSACTION} = $14
-          returning id)
-  select ${schema}.notify_waiters(id)::text from stored`
+  insert into ${schema}.records (
+         fence, created_at, finished_at, expires_at, id, caller, operation, key,
+         fingerprint, owner, status, response, resource_type, resource_id, request_id, ip,
+         user_agent, counts_until)
+  select 1, transaction_timestamp(), moment,
+         moment + $15::double precision * interval '1 millisecond', $1, $2, $3, $4,
+         $5, $6, $7, $8, $9, $10, $11, $12, $13,
+         moment + $16::double precision * interval '1 millisecond'
+    from (select clock_timestamp() as moment offset 0) clock
+   where ${TRANSACTION} = $14
+  returning (select ${schema}.notify_waiters(w.id) from ${schema}.waiters w where w.id = $1)::text
+            as woken`

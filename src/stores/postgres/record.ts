@@ -59,10 +59,8 @@ export function holder({ id, owner, fence }: Claim): readonly Value[] {
 
 /** What `claim` answers, in the order of the columns. */
 type ClaimRow = readonly [
-  outcome: ClaimResult['outcome'],
-  status: number | null,
-  response: Uint8Array | null,
-  rest: string | null,
+  /** Which grant it is, or what stands in the way. */
+  told: string,
   isFresh: boolean | null,
   fence: number | null,
   abandoned: boolean | null,
@@ -71,19 +69,10 @@ type ClaimRow = readonly [
   input: Uint8Array | null,
 ]
 
-/** What `look` and `begin_transaction` answer: as much of it as there is outside of a lease. */
-type LookRow = readonly [...RefusalRow, isFresh: boolean | null]
-
-/** What tells a refusal. */
-type RefusalRow = readonly [
-  outcome: ClaimResult['outcome'],
+/** What stands in the way, as the function `told` of the database puts it. */
+type Told = readonly [
+  outcome: Refusal['outcome'],
   status: number | null,
-  response: Uint8Array | null,
-  rest: string | null,
-]
-
-/** What few answers have: as JSON, so that all the others do not pay for the columns. */
-type Rest = readonly [
   resourceType: string | null,
   resourceId: string | null,
   owner: string | null,
@@ -125,10 +114,8 @@ export function toClaimResult(
 ): ClaimResult {
   // The statement selects exactly these columns; the contract tests hold both together.
   const columns = answered(row) as ClaimRow
-  const [outcome, , , , isFresh, fence, abandoned, recoveryPoint, state, input] = columns
-  if (outcome !== 'execute' && outcome !== 'resume' && outcome !== 'recover') {
-    return toRefusal(columns)
-  }
+  const [told, isFresh, fence, abandoned, recoveryPoint, state, input] = columns
+  if (told !== 'execute' && told !== 'resume' && told !== 'recover') return toRefusal(told)
   if (fence === null) throw new TypeError('A grant without a fence.')
 
   const claim = { id: asked.id, owner: asked.owner, fence }
@@ -136,16 +123,15 @@ export function toClaimResult(
   const work = isFresh
     ? { recoveryPoint: asked.recoveryPoint, state, input: asked.input }
     : { recoveryPoint, state, input }
-  return { outcome, claim, ...work, abandoned: abandoned === true }
+  return { outcome: told, claim, ...work, abandoned: abandoned === true }
 }
 
-/** What `look` and `begin_transaction` answer: how to run, or what stands in the way. */
+/** What is told before a transaction and at its beginning: how to run, or what stands in the way. */
 export function toLook(row: readonly unknown[] | undefined): Look | Refusal {
-  // The statements select exactly these columns.
-  const columns = answered(row) as LookRow
-  const [outcome, , , , isFresh] = columns
-  const isClear = outcome === 'execute' || outcome === 'recover'
-  return isClear ? { outcome, isFresh: isFresh === true } : toRefusal(columns)
+  const [told] = answered(row)
+  if (told === 'fresh') return FRESH
+  if (told === 'execute' || told === 'recover') return { outcome: told, isFresh: false }
+  return toRefusal(String(told))
 }
 
 /** Nothing stands in the way. */
@@ -155,19 +141,21 @@ export interface Look {
   readonly isFresh: boolean
 }
 
-function toRefusal(row: ClaimRow | LookRow): Refusal {
-  const [outcome, status, sealed, text] = row
-  if (outcome === 'mismatch' || outcome === 'unknown') return { outcome }
-  if (text === null) throw new TypeError(`The database answered ${outcome}.`)
-  // Made by the same statements.
-  const [type, id, owner, requestId, leftMs, ageMs] = JSON.parse(text) as Rest
+const FRESH: Look = { outcome: 'execute', isFresh: true }
+
+function toRefusal(told: string): Refusal {
+  const end = told.indexOf('\n')
+  if (end === -1) throw new TypeError(`The database answered ${told}.`)
+  // Made by that function.
+  const parts = JSON.parse(told.slice(0, end)) as Told
+  const [outcome, status, type, id, owner, requestId, leftMs, ageMs] = parts
   if (outcome === 'in_progress') return { outcome, leaseLeftMs: leftMs, ageMs }
   if (outcome === 'over_quota') return { outcome, roomInMs: leftMs ?? 0 }
-  const response = toResponse(status, sealed)
-  if (response === null || leftMs === null) throw new TypeError('A replay without an answer.')
+  if (outcome !== 'replay') return { outcome }
+  if (status === null || leftMs === null) throw new TypeError('A replay without an answer.')
   return {
-    outcome: 'replay',
-    response,
+    outcome,
+    response: { status, sealed: Buffer.from(told.slice(end + 1), 'hex') },
     resource: toResource(type, id),
     requestId,
     expiresInMs: leftMs,

@@ -2,7 +2,7 @@
  * Transaction mode: the app's rows and the finished record in one commit.
  *
  * ```
- *   begin + begin_transaction ──► refused ──► rollback
+ *   begin + open_transaction ──► refused ──► rollback
  *              │ one flight
  *              ▼
  *   the handler's statements ──► thrown ───► rollback
@@ -17,7 +17,7 @@
  * Where the claim goes with the first statement, the handler runs first:
  *
  * ```
- *   begin + begin_transaction_or_fail + the first statement ──► refused: neither was executed
+ *   begin + open_transaction + the first statement ──► refused: neither was executed
  *              │ one flight
  *              ▼
  *   the handler's other statements, store_finished + commit
@@ -125,7 +125,7 @@ export class PostgresTransactions<Tx> implements Transactions<Tx> {
       return this.#open({ request, session, outcome: found.outcome, grant })
     }
     const ended = session.rollback()
-    // A replay took no lock, so its answer need not wait for a connection of ours to be free again.
+    // Who asks while the key is locked yet is told the same answer, so a replay need not wait for that.
     if (found.outcome !== 'replay' || join !== undefined || connection !== undefined) await ended
     return found
   }

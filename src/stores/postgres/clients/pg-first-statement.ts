@@ -12,29 +12,14 @@
  * @module
  */
 
-import type { Call, Value } from '../client.ts'
-
-/** What is written to, as far as it is used. */
-export interface PgProtocol {
-  readonly stream?: { cork?(): void; uncork?(): void }
-  /** Texts of the statements that were prepared, by name. */
-  readonly parsedStatements: Readonly<Record<string, unknown>>
-  bind(config: { statement: string; values: readonly unknown[] }): void
-  execute(config?: object): void
-}
-
-/** A query of `pg`, as the library handles it. */
-export interface PgQueryObject {
-  callback?: (error: Error | null, result: unknown) => void
-  query_timeout?: number | undefined
-  submit(protocol: PgProtocol): unknown
-  handleDataRow(message: { readonly fields: readonly unknown[] }): void
-  handleCommandComplete(message: object, protocol: PgProtocol): void
-  handleError(error: unknown, protocol: PgProtocol): void
-}
-
-/** The class of queries that a connection of `pg` takes. */
-export type PgQueryClass = new (config: object | string, values?: unknown) => PgQueryObject
+import type { Call } from '../client.ts'
+import {
+  execute,
+  isPrepared,
+  type PgProtocol,
+  type PgQueryClass,
+  type PgQueryObject,
+} from './pg-protocol.ts'
 
 /** What `begin` and the claim come to. */
 export interface Opening {
@@ -82,14 +67,6 @@ const UNUSUAL = ['submit', 'callback', 'rows', 'portal'] as const
 
 function read(given: object, member: string): unknown {
   return Reflect.get(given, member)
-}
-
-/** Whether the statement needs no parsing on this connection. */
-export function isPrepared(
-  { parsedStatements }: PgProtocol,
-  { name, text }: Call['statement'],
-): boolean {
-  return name !== '' && parsedStatements[name] === text
 }
 
 /** Makes the query; it has to be handed to the connection that has all of it prepared. */
@@ -143,8 +120,8 @@ function extend(Query: PgQueryClass): FirstStatementClass {
       this.#isBeingSent = true
       try {
         if (opening !== undefined) {
-          send(protocol, opening.begin)
-          send(protocol, opening.claim)
+          execute(protocol, opening.begin)
+          execute(protocol, opening.claim)
         }
         // Parses if need be, binds, executes, and sends the one Sync.
         return super.submit(protocol)
@@ -171,17 +148,4 @@ function extend(Query: PgQueryClass): FirstStatementClass {
       super.handleError(isOurs ? this.opening?.failed(error) : error, protocol)
     }
   }
-}
-
-/** Executes a prepared statement, without a description of its rows and without a Sync. */
-function send(protocol: PgProtocol, { statement, values }: Call): void {
-  protocol.bind({ statement: statement.name, values: values.map(toWire) })
-  protocol.execute()
-}
-
-/** Texts and bytes go as they are; the library takes nothing else without its own mapping. */
-function toWire(value: Value): unknown {
-  if (value === null || typeof value === 'string') return value
-  if (value instanceof Uint8Array) return Buffer.isBuffer(value) ? value : Buffer.from(value)
-  return String(value)
 }

@@ -16,15 +16,9 @@
 
 import type { Call, HeldSession, Holding, Rows, Session } from '../client.ts'
 import type { PgPoolClient } from './pg.ts'
-import {
-  firstStatement,
-  type Given,
-  isPrepared,
-  type PgProtocol,
-  type PgQueryClass,
-  travelling,
-} from './pg-first-statement.ts'
-import { beginText, sessionOn, type Wire } from './wire.ts'
+import { firstStatement, type Given, travelling } from './pg-first-statement.ts'
+import { isPrepared, isProtocol, type PgQueryClass, queryClassOf } from './pg-protocol.ts'
+import { beginOf, sessionOn, type Wire } from './wire.ts'
 
 type Standing = 'held' | 'asked' | 'granted' | 'failed' | 'rehearsed' | 'over'
 
@@ -48,7 +42,7 @@ export class PgHeldSession<Tx extends PgPoolClient> implements HeldSession<Tx> {
     this.#wire = wire
     this.#holding = holding
     this.#session = sessionOn(wire, holding.isolation)
-    this.#begin = beginCall(beginText(holding.isolation))
+    this.#begin = beginOf(holding.isolation)
     const query = (...args: readonly unknown[]) => this.#query(args)
     this.handle = new Proxy(connection, {
       get: (target, name): unknown => (name === 'query' ? query : Reflect.get(target, name)),
@@ -197,18 +191,6 @@ async function reject(fault: unknown): Promise<never> {
   throw fault
 }
 
-const begins = new Map<string, Call>()
-
-/** `begin` by a name, so that it can be prepared. */
-function beginCall(text: string): Call {
-  const known = begins.get(text)
-  if (known !== undefined) return known
-  const name = `reprise_${text.trim().replaceAll(' ', '_')}`
-  const call = { statement: { name, text }, values: [] }
-  begins.set(text, call)
-  return call
-}
-
 interface Submittable {
   handleError?(error: unknown, protocol: unknown): void
 }
@@ -224,18 +206,4 @@ function callbackOf([config, ...rest]: readonly unknown[]): Callback | undefined
   const own: unknown =
     typeof config === 'object' && config !== null ? Reflect.get(config, 'callback') : undefined
   return [...rest, own].find((one): one is Callback => typeof one === 'function')
-}
-
-/** The class of its queries, which every version of `pg` names by its connections' class. */
-function queryClassOf(connection: object): PgQueryClass | undefined {
-  const found: unknown = Reflect.get(connection.constructor, 'Query')
-  // Only `pg` names a class so, and this is how it makes its own queries.
-  return typeof found === 'function' ? (found as PgQueryClass) : undefined
-}
-
-function isProtocol(protocol: object | undefined): protocol is PgProtocol {
-  return (
-    protocol !== undefined &&
-    ['parsedStatements', 'bind', 'execute', 'stream'].every((name) => name in protocol)
-  )
 }

@@ -8,7 +8,16 @@
  * @module
  */
 
-import { type Call, type Client, type Listener, parseValue, type Statement } from '../client.ts'
+import {
+  type Answer,
+  type Call,
+  type Client,
+  type Listener,
+  parseValue,
+  type Rows,
+  type Statement,
+} from '../client.ts'
+import { fly } from './pg-flight.ts'
 import { PgHeldSession } from './pg-held.ts'
 import { beginOn, joinOn, type Wire } from './wire.ts'
 
@@ -60,6 +69,8 @@ export interface PgPool<Connection> {
 /** The store's view of a pool. */
 export function pgClient<Tx extends PgPoolClient>(pool: PgPool<Tx>, prepare: boolean): Client<Tx> {
   const toQuery = (call: Call) => queryOf(call, prepare)
+  const wireOf = (connection: Tx, isPooled: boolean) =>
+    new PgWire(connection, { toQuery, isPooled, prepare })
   listenForErrors(pool)
   return {
     source: pool,
@@ -67,17 +78,17 @@ export function pgClient<Tx extends PgPoolClient>(pool: PgPool<Tx>, prepare: boo
     query: async (call) => (await pool.query(toQuery(call))).rows,
     async begin(opening) {
       const own = opening.connection
-      return beginOn(wireOf(own ?? (await pool.connect()), toQuery, own === undefined), opening)
+      return beginOn(wireOf(own ?? (await pool.connect()), own === undefined), opening)
     },
     // What is not sent ahead or not prepared would gain nothing.
     hold:
       prepare && pool.options?.pipeline === true
         ? async (holding) => {
             const connection = await pool.connect()
-            return new PgHeldSession(connection, wireOf(connection, toQuery, true), holding)
+            return new PgHeldSession(connection, wireOf(connection, true), holding)
           }
         : undefined,
-    join: (tx, first) => joinOn(wireOf(tx, toQuery, false), first),
+    join: (tx, first) => joinOn(wireOf(tx, false), first),
     shelter: () => shelter(pool),
     listen:
       pool.options?.max === 1
@@ -147,36 +158,68 @@ function queryOf({ statement, values }: Call, prepare: boolean): PgQuery {
   return query
 }
 
-function wireOf<Tx extends PgPoolClient>(
-  connection: Tx,
-  toQuery: (call: Call) => PgQuery,
-  isPooled: boolean,
-): Wire<Tx> {
-  // A connection that dies while nobody listens would end the process; its statements tell us.
-  const ignore = () => {}
-  connection.on('error', ignore)
-  const inTurn = connection.pipeline === true ? <T>(run: () => T) => run() : takingTurns()
-  return {
-    handle: connection,
-    send: async (call) => (await inTurn(() => connection.query(toQuery(call)))).rows,
-    async script(text) {
-      const results = await inTurn(() => connection.query(text))
-      return (Array.isArray(results) ? results.at(-1) : results)?.command ?? ''
-    },
-    together(issue) {
-      const stream = connection.connection?.stream
-      stream?.cork?.()
-      try {
-        return issue()
-      } finally {
-        stream?.uncork?.()
-      }
-    },
-    release(broken) {
-      connection.removeListener('error', ignore)
-      if (isPooled) connection.release(broken)
-    },
+/** Nobody. */
+const ignore = (): void => {}
+
+interface WireParts {
+  readonly toQuery: (call: Call) => PgQuery
+  readonly isPooled: boolean
+  readonly prepare: boolean
+}
+
+class PgWire<Tx extends PgPoolClient> implements Wire<Tx> {
+  readonly handle: Tx
+  readonly fly: Wire<Tx>['fly']
+  readonly #parts: WireParts
+  readonly #inTurn: <T>(run: () => Promise<T>) => Promise<T>
+
+  constructor(connection: Tx, parts: WireParts) {
+    this.handle = connection
+    this.#parts = parts
+    const pipelines = connection.pipeline === true
+    this.#inTurn = pipelines ? atOnce : takingTurns()
+    this.fly =
+      pipelines && parts.prepare ? (calls, answers) => this.#fly(calls, answers) : undefined
+    // A connection that dies while nobody listens would end the process; its statements tell us.
+    connection.on('error', ignore)
   }
+
+  async send(call: Call): Promise<Rows> {
+    return (await this.#inTurn(() => this.handle.query(this.#parts.toQuery(call)))).rows
+  }
+
+  async script(text: string): Promise<string> {
+    const results = await this.#inTurn(() => this.handle.query(text))
+    return (Array.isArray(results) ? results.at(-1) : results)?.command ?? ''
+  }
+
+  together<T>(issue: () => T): T {
+    const stream = this.handle.connection?.stream
+    stream?.cork?.()
+    try {
+      return issue()
+    } finally {
+      stream?.uncork?.()
+    }
+  }
+
+  release(broken: boolean): void {
+    this.handle.removeListener('error', ignore)
+    if (this.#parts.isPooled) this.handle.release(broken)
+  }
+
+  async #fly(calls: readonly Call[], answers: Answer[]): Promise<void> {
+    const flown = fly(this.handle, calls, answers)
+    if (flown !== undefined) return flown
+    // One by one, which prepares them for the next time.
+    const { toQuery } = this.#parts
+    const flight = this.together(() => calls.map((call) => this.handle.query(toQuery(call))))
+    answers.push(...(await Promise.all(flight)))
+  }
+}
+
+function atOnce<T>(run: () => Promise<T>): Promise<T> {
+  return run()
 }
 
 /** A connection that does not pipeline would queue statements itself, which `pg` will give up. */

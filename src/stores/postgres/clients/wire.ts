@@ -8,7 +8,7 @@
  */
 
 import type { Isolation } from '../../../engine/transactions.ts'
-import type { Call, Opening, Rows, Session } from '../client.ts'
+import type { Answer, Call, Opening, Rows, Session } from '../client.ts'
 import { isDisconnected } from '../faults.ts'
 
 /** One connection, for as long as the store uses it. */
@@ -19,14 +19,19 @@ export interface Wire<Tx> {
   script(text: string): Promise<string>
   /** Issues statements so that they leave in one packet, where the library can. */
   together<T>(issue: () => T): T
+  /**
+   * Executes statements until one fails, in one flight, and puts what they came to into `answers`.
+   * Absent where the library can not send several as one.
+   */
+  readonly fly?: ((calls: readonly Call[], answers: Answer[]) => Promise<void>) | undefined
   /** Gives the connection back; a broken one is not to be used again. */
   release(broken: boolean): void
 }
 
 /** What is sent around the work. */
 interface Bracket {
-  readonly open: string
-  readonly close: string
+  readonly open: Call
+  readonly close: Call
   /** The command that confirms a close which does not fail even if the work had failed. */
   readonly confirmation: string | null
   readonly undo: string
@@ -35,8 +40,8 @@ interface Bracket {
 }
 
 const SAVEPOINT: Bracket = {
-  open: 'savepoint reprise',
-  close: 'release savepoint reprise',
+  open: call('savepoint reprise'),
+  close: call('release savepoint reprise'),
   confirmation: null,
   // The savepoint goes too: the next one to be rolled back to is the one around it.
   undo: 'rollback to savepoint reprise; release savepoint reprise',
@@ -62,24 +67,35 @@ export function beginOn<Tx>(
   return openOn(wire, first, transaction(isolation))
 }
 
-/** The session of a transaction that somebody else begins, by {@link beginText}. */
+/** The session of a transaction that somebody else begins, by {@link beginOf}. */
 export function sessionOn<Tx>(wire: Wire<Tx>, isolation: Isolation | undefined): Session<Tx> {
   return new WireSession(wire, transaction(isolation), [])
 }
 
 /** The statement that begins a transaction. */
-export function beginText(isolation: Isolation | undefined): string {
-  return `begin ${isolationClause(isolation)}`
+export function beginOf(isolation: Isolation | undefined): Call {
+  return transaction(isolation).open
 }
 
+/** A statement without values, by a name so that it can be prepared. */
+function call(text: string): Call {
+  return { statement: { name: `reprise_${text.replaceAll(' ', '_')}`, text }, values: [] }
+}
+
+const transactions = new Map<Isolation | undefined, Bracket>()
+
 function transaction(isolation: Isolation | undefined): Bracket {
-  return {
-    open: beginText(isolation),
-    close: 'commit',
+  const known = transactions.get(isolation)
+  if (known !== undefined) return known
+  const made: Bracket = {
+    open: call(`begin ${isolationClause(isolation)}`.trim()),
+    close: call('commit'),
     confirmation: 'COMMIT',
     undo: 'rollback',
     failsClean: true,
   }
+  transactions.set(isolation, made)
+  return made
 }
 
 /** Begins a part of a transaction that is open already. */
@@ -88,16 +104,27 @@ export function joinOn<Tx>(wire: Wire<Tx>, first: Call): Promise<Session<Tx>> {
 }
 
 async function openOn<Tx>(wire: Wire<Tx>, first: Call, bracket: Bracket): Promise<Session<Tx>> {
-  const [opened, answered] = wire.together(
-    () => [wire.script(bracket.open), wire.send(first)] as const,
-  )
   try {
-    const [, rows] = await Promise.all([opened, answered])
-    return new WireSession(wire, bracket, rows)
+    return new WireSession(wire, bracket, await opened(wire, first, bracket))
   } catch (error) {
-    await Promise.allSettled([opened, answered])
     await new WireSession(wire, bracket, []).rollback()
     throw error
+  }
+}
+
+/** What the first statement answered, in what `bracket` opens. */
+async function opened<Tx>(wire: Wire<Tx>, first: Call, { open }: Bracket): Promise<Rows> {
+  if (wire.fly !== undefined) {
+    const answers: Answer[] = []
+    await wire.fly([open, first], answers)
+    return answers.at(-1)?.rows ?? []
+  }
+  const flight = wire.together(() => [wire.script(open.statement.text), wire.send(first)] as const)
+  try {
+    const [, rows] = await Promise.all(flight)
+    return rows
+  } finally {
+    await Promise.allSettled(flight)
   }
 }
 
@@ -116,6 +143,11 @@ export async function inSavepoint<T>(
     throw error
   }
 }
+
+/** What the last statement and the close came to. */
+type Closing =
+  | Answer
+  | { readonly error: unknown; readonly isBroken: boolean; readonly isUndone: boolean }
 
 class WireSession<Tx> implements Session<Tx> {
   readonly rows: Rows
@@ -151,21 +183,48 @@ class WireSession<Tx> implements Session<Tx> {
 
   async commit(last: Call): Promise<Rows> {
     if (this.#over) throw new Error('The transaction is over.')
+    const { close, confirmation } = this.#bracket
+    const closing = await (this.#wire.fly === undefined ? this.#close(last) : this.#fly(last))
+    if ('error' in closing) {
+      const { error, isBroken, isUndone } = closing
+      if (isBroken || isUndone) this.#end(isBroken)
+      else await this.rollback()
+      throw error
+    }
+    this.#end(false)
+    const { rows, command } = closing
+    if (confirmation === null || confirmation === command) return rows
+    throw new Error(`The server answered ${close.statement.text} with ${command}.`)
+  }
+
+  /** Sends the last statement, and the close whatever becomes of it. */
+  async #close(last: Call): Promise<Closing> {
     const wire = this.#wire
-    const flight = wire.together(() => [wire.send(last), wire.script(this.#bracket.close)] as const)
+    const { close, failsClean } = this.#bracket
+    const flight = wire.together(
+      () => [wire.send(last), wire.script(close.statement.text)] as const,
+    )
     const [stored, closed] = await Promise.allSettled(flight)
     if (stored.status === 'fulfilled' && closed.status === 'fulfilled') {
-      this.#end(false)
-      const { close, confirmation } = this.#bracket
-      if (confirmation === null || confirmation === closed.value) return stored.value
-      throw new Error(`The server answered ${close} with ${closed.value}.`)
+      return { rows: stored.value, command: closed.value }
     }
-
     const error: unknown = [stored, closed].find(isRejected)?.reason
-    const broken = isDisconnected(error) || (isRejected(closed) && isDisconnected(closed.reason))
-    if (broken || this.#bracket.failsClean) this.#end(broken)
-    else await this.rollback()
-    throw error
+    const isBroken = isDisconnected(error) || (isRejected(closed) && isDisconnected(closed.reason))
+    return { error, isBroken, isUndone: failsClean }
+  }
+
+  /** Sends the last statement, and the close which is skipped where that fails. */
+  async #fly(last: Call): Promise<Closing> {
+    const { close, failsClean } = this.#bracket
+    const answers: Answer[] = []
+    try {
+      await this.#wire.fly?.([last, close], answers)
+    } catch (error) {
+      const isBroken = isDisconnected(error)
+      return { error, isBroken, isUndone: failsClean && answers.length > 0 }
+    }
+    const [stored, closed] = answers
+    return { rows: stored?.rows ?? [], command: closed?.command ?? '' }
   }
 
   async rollback(): Promise<void> {

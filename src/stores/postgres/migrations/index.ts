@@ -9,11 +9,12 @@ import { admin } from './0006-admin.ts'
 import { fewerIndexes } from './0007-fewer-indexes.ts'
 import { quota } from './0008-quota.ts'
 import { firstStatement } from './0009-first-statement.ts'
+import { cheaperBegin } from './0010-cheaper-begin.ts'
 
 /** Every step of the schema, in order. */
 export function migrations(schema: string): readonly Migration[] {
   const first = [records, transactions, work, letters, stats, admin]
-  const steps = [...first, fewerIndexes, quota, firstStatement]
+  const steps = [...first, fewerIndexes, quota, firstStatement, cheaperBegin]
   return steps.map((step) => ({ ...step, sql: placed(step.sql, schema) }))
 }
 
