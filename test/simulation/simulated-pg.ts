@@ -117,8 +117,9 @@ export class SimulatedConnection implements PgPoolClient {
       for (const answer of answers) {
         if ('error' in answer) return query.handleError(answer.error, protocol)
         for (const fields of answer.rows) query.handleDataRow({ fields })
-        query.handleCommandComplete({}, protocol)
+        query.handleCommandComplete({ text: answer.command }, protocol)
       }
+      query.handleReadyForQuery()
     }
     this.#issue({ asked: protocol.executed, hear })
     return NOTHING

@@ -4,10 +4,7 @@
  * @module
  */
 
-import type {
-  PgProtocol,
-  PgQueryObject,
-} from '../../src/stores/postgres/clients/pg-first-statement.ts'
+import type { PgProtocol, PgQueryObject } from '../../src/stores/postgres/clients/pg-protocol.ts'
 
 /** A statement on its way. */
 export interface Asked {
@@ -46,6 +43,8 @@ export class SimulatedQuery implements PgQueryObject {
     // The library gives its callback whatever the server said.
     this.callback?.(error as Error, undefined)
   }
+
+  handleReadyForQuery(): void {}
 }
 
 /** What queries write to. */
@@ -67,4 +66,7 @@ export class SimulatedProtocol implements PgProtocol {
   execute(): void {
     this.executed.push(this.#bound)
   }
+
+  /** What was executed is one sequence in any case. */
+  sync(): void {}
 }
