@@ -21,7 +21,7 @@ export interface Exchange {
   /** The field lines of a header, one entry per line as received; the name in lower case. */
   lines(name: string): readonly string[]
   /** Digest of the body; must leave the body to whoever reads it next. */
-  digest(contentType: string | null, options: BodyOptions): Promise<BodyDigest>
+  digest(contentType: string | null, options: BodyOptions): BodyDigest | Promise<BodyDigest>
   /**
    * The body, for those who look into it; must leave the body to whoever reads it next.
    *

@@ -9,7 +9,7 @@ import type { Request } from 'express'
 import type { Reprise } from '../engine/reprise.ts'
 import type { Servable } from '../engine/servable.ts'
 import type { ParsedRequest } from './node-body.ts'
-import { nodeExchange } from './node-exchange.ts'
+import { NodeExchange } from './node-exchange.ts'
 import { protectNode, sendNode } from './node-protect.ts'
 import { type HttpOptions, type ServeOptions, serving } from './options.ts'
 import { Guard } from './protect.ts'
@@ -23,6 +23,7 @@ export interface ExpressRequest extends ParsedRequest {
   readonly baseUrl: string
   readonly route?: { readonly path?: unknown }
   readonly ip?: string | undefined
+  readonly app?: { enabled?(setting: string): boolean }
 }
 
 /** A middleware, as Express calls it. */
@@ -48,8 +49,8 @@ export function idempotent<Req extends ExpressRequest = Request, Tx = never>(
 ): ExpressMiddleware<Req> {
   const guard = new Guard<Req, Tx>(reprise, options)
   return async function idempotency(request, response, next) {
-    const { originalUrl: url, ip = null } = request
-    const exchange = nodeExchange(request, { url, ip, route: routeOf(request) })
+    const { originalUrl: url } = request
+    const exchange = new NodeExchange(request, { url, ip: ipOf(request), route: routeOf(request) })
     if (!guard.takes(exchange)) return next()
     try {
       markProtected(request)
@@ -84,6 +85,12 @@ export function serve<Req extends ExpressRequest = Request>(
   options: ServeOptions<Req>,
 ): ExpressMiddleware<Req> {
   return idempotent<Req, unknown>(operation.reprise, serving(operation, options))
+}
+
+/** The address; where no proxy is trusted, Express takes its time to come to that of the connection. */
+export function ipOf(request: ExpressRequest): string | undefined {
+  const isOfConnection = request.app?.enabled?.('trust proxy') === false
+  return isOfConnection && !Object.hasOwn(request, 'ip') ? undefined : request.ip
 }
 
 /** The template of the route, where the middleware is mounted on one. */

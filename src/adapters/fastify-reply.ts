@@ -10,7 +10,7 @@ import type { CapturedResponse } from '../core/response.ts'
 import type { Exchange } from './exchange.ts'
 import type { ParsedBody } from './node-body.ts'
 import { NodeCapture } from './node-capture.ts'
-import { nodeExchange } from './node-exchange.ts'
+import { NodeExchange } from './node-exchange.ts'
 import { protectNode, sendNode } from './node-protect.ts'
 import type { Guard } from './protect.ts'
 import { giveRun, markProtected } from './run-of.ts'
@@ -76,7 +76,7 @@ export async function protectReply<Req extends FastifyRequestParts, Tx>(
 function exchangeOf(request: FastifyRequestParts): Exchange {
   const { raw, originalUrl: url, ip, routeOptions } = request
   const route = routeOptions.url ?? null
-  return nodeExchange(raw, { url, ip, route, parsed: parsedOf(request) })
+  return new NodeExchange(raw, { url, ip, route, parsed: parsedOf(request) })
 }
 
 /** What the content type parser made of the body; nothing, where it left the stream alone. */

@@ -26,7 +26,7 @@ export function copyOfBody(request: Request): ReadableStream<Uint8Array> | null 
       'the body was read before the route is protected: protect it first, or read request.clone()',
     )
   }
-  return request.body === null ? null : request.clone().body
+  return request.body && request.clone().body
 }
 
 /** Digest of a body, taken while it arrives. */

@@ -19,7 +19,6 @@ export interface FetchExchangeOptions {
 export function fetchExchange(request: Request, options: FetchExchangeOptions = {}): Exchange {
   const { pathname, search } = new URL(request.url)
   const { route = null, ip = null, open = () => copyOfBody(request) } = options
-  const contentType = request.headers.get('content-type')
   return {
     method: request.method,
     path: pathname,
@@ -32,6 +31,9 @@ export function fetchExchange(request: Request, options: FetchExchangeOptions = 
       return value === null ? [] : [value]
     },
     digest: (type, bodyOptions) => digestOf(open, type, bodyOptions),
-    body: async (bodyOptions) => ({ text: await textOf(open, bodyOptions), contentType }),
+    body: async (bodyOptions) => ({
+      text: await textOf(open, bodyOptions),
+      contentType: request.headers.get('content-type'),
+    }),
   }
 }

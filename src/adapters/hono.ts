@@ -37,8 +37,7 @@ export function idempotent<C extends Context = Context, Tx = never>(
   const guard = new Guard<C, Tx>(reprise, options)
   return async function idempotency(c: Context, next) {
     const request = c.req.raw
-    const route = { route: routeOf(c), ip: ipOf(c) }
-    const exchange = fetchExchange(request, { ...route, open: bodyOf(c) })
+    const exchange = fetchExchange(request, { route: routeOf(c), ip: ipOf(c), open: bodyOf(c) })
     if (!guard.takes(exchange)) return next()
     markProtected(c)
     const result = await protectFetch({
@@ -104,8 +103,8 @@ function routeOf({ req }: Context): string | null {
 /** The client's address, where Hono runs on Node. */
 function ipOf({ env }: Context): string | null {
   // Whatever the platform gives; Node's server gives the request it was made of.
-  const { incoming } = (env ?? {}) as { incoming?: { socket?: { remoteAddress?: string } } }
-  return incoming?.socket?.remoteAddress ?? null
+  const given = env as { incoming?: { socket?: { remoteAddress?: string } } } | undefined
+  return given?.incoming?.socket?.remoteAddress ?? null
 }
 
 /** What `c.req` keeps of a body, by how it was read; older versions keep `json` as well. */

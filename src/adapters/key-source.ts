@@ -6,7 +6,7 @@
 
 import type { FingerprintOptions } from '../core/fingerprint.ts'
 import { FORM_FIELD } from '../core/form-field.ts'
-import { type KeyResult, parseKey } from '../core/key.ts'
+import { type KeyResult, parseKey, quoted } from '../core/key.ts'
 import { essenceOf, isForm } from '../core/media-type.ts'
 import { fieldOf } from './body-field.ts'
 import { type Exchange, headerOf } from './exchange.ts'
@@ -52,10 +52,10 @@ async function linesOf<Req>(
   { rules, options }: { rules: RouteRules; options: HttpOptions<Req> },
 ): Promise<readonly string[]> {
   const source = options.key ?? { header: rules.dialect.header }
-  if (typeof source === 'function') return quoted(await source(request))
+  if (typeof source === 'function') return linesIn(await source(request))
   if ('field' in source) return fieldLines(exchange, source.field, rules)
   if ('query' in source) {
-    return new URLSearchParams(exchange.query).getAll(source.query).flatMap(quoted)
+    return new URLSearchParams(exchange.query).getAll(source.query).map(quoted)
   }
   const lines = exchange.lines(source.header.toLowerCase())
   if (lines.length > 0 || options.key !== undefined || !isFormPost(exchange)) return lines
@@ -63,8 +63,8 @@ async function linesOf<Req>(
 }
 
 /** Values that are not header lines are taken as they are: quoted, they go through the same rules. */
-function quoted(value: string | undefined): readonly string[] {
-  return value === undefined ? [] : [`"${value.replace(/["\\]/g, '\\$&')}"`]
+function linesIn(value: string | undefined): readonly string[] {
+  return value === undefined ? [] : [quoted(value)]
 }
 
 async function fieldLines(
@@ -72,7 +72,7 @@ async function fieldLines(
   name: string,
   { fingerprint }: RouteRules,
 ): Promise<readonly string[]> {
-  return quoted(fieldOf(await exchange.body(fingerprint), name))
+  return linesIn(fieldOf(await exchange.body(fingerprint), name))
 }
 
 function isFormPost(exchange: Exchange): boolean {

@@ -9,7 +9,7 @@ import type { Context } from 'koa'
 import type { CapturedResponse } from '../core/response.ts'
 import type { Reprise } from '../engine/reprise.ts'
 import type { Servable } from '../engine/servable.ts'
-import { nodeExchange } from './node-exchange.ts'
+import { NodeExchange } from './node-exchange.ts'
 import { groupHeaders } from './node-head.ts'
 import { protectNode, sendNode } from './node-protect.ts'
 import { type HttpOptions, type ServeOptions, serving } from './options.ts'
@@ -59,7 +59,7 @@ export function idempotent<Ctx extends KoaContext = Context, Tx = never>(
   const guard = new Guard<Ctx, Tx>(reprise, options)
   return async function idempotency(ctx, next) {
     const { req, res, originalUrl: url, ip, request: parsed } = ctx
-    const exchange = nodeExchange(req, { url, ip, parsed, route: routeOf(ctx) })
+    const exchange = new NodeExchange(req, { url, ip, parsed, route: routeOf(ctx) })
     if (!guard.takes(exchange)) {
       await next()
       return

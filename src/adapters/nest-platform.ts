@@ -5,9 +5,9 @@
  */
 
 import type { ServerResponse } from 'node:http'
-import type { ExpressRequest } from './express.ts'
+import { type ExpressRequest, ipOf } from './express.ts'
 import { type FastifyReplyParts, type FastifyRequestParts, protectReply } from './fastify-reply.ts'
-import { nodeExchange } from './node-exchange.ts'
+import { NodeExchange } from './node-exchange.ts'
 import { protectNode, sendNode } from './node-protect.ts'
 import type { Guard } from './protect.ts'
 import { giveRun, markProtected } from './run-of.ts'
@@ -32,9 +32,9 @@ export async function protectPlatform<Tx>(
     return protectReply<FastifyRequestParts, Tx>(guard, http.getRequest(), response)
 
   const request = http.getRequest<ExpressRequest>()
-  const { originalUrl: url, ip = null, route: { path } = {} } = request
+  const { originalUrl: url, route: { path } = {} } = request
   const route = typeof path === 'string' ? path : null
-  const exchange = nodeExchange(request, { url, ip, route })
+  const exchange = new NodeExchange(request, { url, ip: ipOf(request), route })
   if (!guard.takes(exchange)) return 'proceed'
   markProtected(request)
   return protectNode<ExpressRequest, Tx>({

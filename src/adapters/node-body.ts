@@ -51,16 +51,11 @@ export class NodeBody {
    *
    * @throws RepriseError `reprise-options-invalid` when it was read before and is gone
    */
-  async digest(contentType: string | null, options: BodyOptions): Promise<BodyDigest> {
+  digest(contentType: string | null, options: BodyOptions): BodyDigest | Promise<BodyDigest> {
     const { body, rawBody } = this.#parsed
-    const digester = bodyDigest(contentType, options)
-    if (isBytes(rawBody)) return digested(digester, rawBody)
-    if (!this.#isTaken) {
-      await this.#read((bytes) => digester.update(bytes))
-      this.#kept = undefined
-      return digester.digest()
-    }
-    if (isBytes(body)) return digested(digester, body)
+    if (isBytes(rawBody)) return digested(bodyDigest(contentType, options), rawBody)
+    if (!this.#isTaken) return this.#readDigest(bodyDigest(contentType, options))
+    if (isBytes(body)) return digested(bodyDigest(contentType, options), body)
     // Parsers of uploads leave the fields alone, and two files would look the same.
     const isUpload = /^multipart\//i.test(contentType ?? '')
     if (body !== undefined && body !== null && !isUpload) return digestValue(body, options)
@@ -80,6 +75,12 @@ export class NodeBody {
     if (body !== undefined && body !== null) return { parsed: body }
     if (isBytes(rawBody)) return this.#text(bytesOf(rawBody))
     throw gone('looked into')
+  }
+
+  async #readDigest(digester: BodyDigester): Promise<BodyDigest> {
+    await this.#read((bytes) => digester.update(bytes))
+    this.#kept = undefined
+    return digester.digest()
   }
 
   #text(bytes: Uint8Array): ReadBody {

@@ -4,6 +4,8 @@
  * @module
  */
 
+import type { ReadBody } from '../core/body-value.ts'
+import type { BodyDigest, BodyOptions } from '../core/fingerprint.ts'
 import type { Exchange } from './exchange.ts'
 import { NodeBody, type ParsedBody, type ParsedRequest } from './node-body.ts'
 
@@ -12,25 +14,43 @@ export interface NodeExchangeOptions {
   /** The URL as the client sent it; routers cut it. */
   readonly url?: string
   readonly route?: string | null
-  readonly ip?: string | null
+  readonly ip?: string | null | undefined
   /** Where the body parser left its result, if not on the request itself. */
   readonly parsed?: ParsedBody
 }
 
 /** The exchange of a Node request. */
-export function nodeExchange(request: ParsedRequest, options: NodeExchangeOptions = {}): Exchange {
-  const url = options.url ?? request.url ?? '/'
-  const at = url.indexOf('?')
-  const body = new NodeBody(request, options.parsed ?? request)
-  return {
-    method: request.method ?? 'GET',
-    path: at < 0 ? url : url.slice(0, at),
-    route: options.route ?? null,
-    query: at < 0 ? '' : url.slice(at + 1),
-    ip: options.ip ?? request.socket?.remoteAddress ?? null,
-    lines: (name) => rawLines(request.rawHeaders, name),
-    digest: (contentType, bodyOptions) => body.digest(contentType, bodyOptions),
-    body: (bodyOptions) => body.read(bodyOptions),
+export class NodeExchange implements Exchange {
+  readonly method: string
+  readonly path: string
+  readonly route: string | null
+  readonly query: string
+  readonly ip: string | null
+  readonly #request: ParsedRequest
+  readonly #body: NodeBody
+
+  constructor(request: ParsedRequest, options: NodeExchangeOptions = {}) {
+    const url = options.url ?? request.url ?? '/'
+    const at = url.indexOf('?')
+    this.method = request.method ?? 'GET'
+    this.path = at < 0 ? url : url.slice(0, at)
+    this.route = options.route ?? null
+    this.query = at < 0 ? '' : url.slice(at + 1)
+    this.ip = options.ip ?? request.socket?.remoteAddress ?? null
+    this.#request = request
+    this.#body = new NodeBody(request, options.parsed ?? request)
+  }
+
+  lines(name: string): readonly string[] {
+    return rawLines(this.#request.rawHeaders, name)
+  }
+
+  digest(contentType: string | null, options: BodyOptions): BodyDigest | Promise<BodyDigest> {
+    return this.#body.digest(contentType, options)
+  }
+
+  body(options: BodyOptions): Promise<ReadBody> {
+    return this.#body.read(options)
   }
 }
 

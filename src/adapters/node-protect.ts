@@ -39,7 +39,8 @@ export function protectNode<Req, Tx>(parts: NodeParts<Req, Tx>): Promise<'procee
   const { guard, request, response, exchange } = parts
   if (Object.getPrototypeOf(response) !== ServerResponse.prototype) soften(response, 'req')
   const leave = shelter(response.req, () => capture?.cut())
-  response.once('close', () => readRest(response.req))
+  // What a parser has read is read.
+  if (!response.req.readableEnded) response.once('close', () => readRest(response.req))
   let capture: NodeCapture | undefined
   const failed = (error: unknown): 'answered' => {
     leave()
@@ -107,7 +108,20 @@ export function sendNode(
   const isBodiless = status === 204 || status === 304
   if (!isBodiless) response.setHeader('Content-Length', body.byteLength)
   // Written before its body, a head goes out byte by byte as it is.
-  response.writeHead(status).end(body)
+  response.writeHead(status)
+  // A text goes out in one piece with its head. Whoever has put an `end` of his own before that of Node
+  // may not ask which encoding it is in.
+  const isText = body.byteLength <= TEXT_BYTES_MAX && response.end === ServerResponse.prototype.end
+  if (isText) response.end(textOf(body), 'latin1')
+  else response.end(body)
+}
+
+/** Beyond this to join head and body costs more than to send them apart. */
+const TEXT_BYTES_MAX = 16_384
+
+/** One character per byte. */
+function textOf({ buffer, byteOffset, byteLength }: Uint8Array): string {
+  return Buffer.from(buffer, byteOffset, byteLength).toString('latin1')
 }
 
 /** Node reads what is left of a body that nobody has read, but it takes us for a reader. */

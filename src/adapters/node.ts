@@ -8,7 +8,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Reprise } from '../engine/reprise.ts'
 import type { Servable } from '../engine/servable.ts'
 import type { Exchange } from './exchange.ts'
-import { nodeExchange } from './node-exchange.ts'
+import { NodeExchange } from './node-exchange.ts'
 import { protectNode, sendNode } from './node-protect.ts'
 import { type HttpOptions, type ServeOptions, serving } from './options.ts'
 import { Guard } from './protect.ts'
@@ -56,7 +56,7 @@ export function idempotent<Req extends IncomingMessage, Tx = never>(
       else response.end()
     }
     try {
-      const exchange = nodeExchange(request)
+      const exchange = new NodeExchange(request)
       const parts = { request, response, exchange, fail }
       const start = guard.takes(exchange) ? await protect(guard, parts) : 'proceed'
       if (start === 'proceed') await handler(request, response)

@@ -21,11 +21,8 @@ import {
   TOO_EARLY,
 } from '../core/error-table.ts'
 import { isClientErrorCode, isRepriseError, type RepriseError } from '../core/errors.ts'
-import { fingerprintRequest, refuseOver } from '../core/fingerprint.ts'
 import type { KeyResult } from '../core/key.ts'
-import { invalid } from '../core/options.ts'
 import type { Occurrence } from '../core/problem.ts'
-import type { Origin } from '../core/record.ts'
 import type { CapturedResponse, Header } from '../core/response.ts'
 import { systemRandom } from '../engine/clock.ts'
 import type { RunRequest } from '../engine/job.ts'
@@ -34,9 +31,10 @@ import type { RunResult } from '../engine/result.ts'
 import { omittedBytes } from '../engine/seal.ts'
 import type { Servable } from '../engine/servable.ts'
 import type { Isolation } from '../engine/transactions.ts'
-import { type Asked, type Exchange, headerOf, isEarly, waitOf } from './exchange.ts'
-import { comparedBy, readKey } from './key-source.ts'
+import { type Asked, type Exchange, isEarly } from './exchange.ts'
+import { readKey } from './key-source.ts'
 import { type CaptureOptions, type HttpOptions, type RouteRules, resolveRules } from './options.ts'
+import { digested, type LookedAt, lookAt, operationOf } from './run-request.ts'
 import { type Execute, WatchedHandler } from './watched-handler.ts'
 
 /**
@@ -104,19 +102,21 @@ export class Guard<Req, Tx> {
   async protect(request: Req, exchange: Exchange, execute: Execute<Tx>): Promise<Protected> {
     const watched = new WatchedHandler(execute)
     let key: string | undefined
-    let run: RunRequest | undefined
+    let run: LookedAt | undefined
     try {
-      const found = await readKey(request, exchange, { rules: this.#rules, options: this.options })
+      const route = { rules: this.#rules, options: this.options }
+      const found = await readKey(request, exchange, route)
       const refusal = found.kind === 'key' ? undefined : this.#withoutKey(found, exchange)
       if (refusal !== undefined) return refusal
       // What runs in phases has a record in any case: without one nobody could take it up again.
       key = found.kind === 'key' ? found.key : systemRandom.token()
-      run = await this.#request(request, exchange, key)
-      const { serve } = this.options
+      run = await lookAt(request, exchange, { ...route, key })
+      const { serve, keyAge } = this.options
+      keyAge?.checkRetention(this.#reprise.options.retentionMs(run.caller))
       const result =
         serve === undefined
-          ? await this.#run(run, watched.execute)
-          : await serve.serve(run, await this.#input(serve, { request, exchange }))
+          ? (this.#reprise.recall(run) ?? (await this.#run(digested(run), watched.execute)))
+          : await serve.serve(digested(run), await this.#input(serve, { request, exchange }))
       if (result.outcome === 'rejected') {
         return this.#reject(exchange, { ...result.occurrence, key })
       }
@@ -171,18 +171,14 @@ export class Guard<Req, Tx> {
   }
 
   #bypass(exchange: Asked): void {
-    this.#reprise.skip({ type: 'bypassed', operation: this.#operation(exchange) })
+    this.#reprise.skip({ type: 'bypassed', operation: operationOf(exchange, this.options) })
   }
 
   /** Refuses a request that the store was not asked about. */
   #reject(exchange: Exchange, occurrence: Occurrence): Protected {
     const { code } = occurrence
-    this.#reprise.skip({ type: 'rejected', operation: this.#operation(exchange), code })
+    this.#reprise.skip({ type: 'rejected', operation: operationOf(exchange, this.options), code })
     return this.#refused(occurrence)
-  }
-
-  #operation({ method, route, path }: Asked): string {
-    return this.options.operation ?? `${method} ${route ?? path}`
   }
 
   #run(request: RunRequest, execute: Execute<Tx>): Promise<RunResult> {
@@ -197,56 +193,19 @@ export class Guard<Req, Tx> {
     return reprise.runInTransaction(request, execute, options)
   }
 
-  async #request(request: Req, exchange: Exchange, key: string): Promise<RunRequest> {
-    const { options } = this
-    const { dialect, preferWaitMsMax } = this.#rules
-    const { method, path, route, query } = exchange
-    const contentType = headerOf(exchange, 'content-type')
-    const caller = await options.caller(request)
-    if (typeof caller !== 'string' || caller === '') {
-      throw invalid('caller() gave no caller: run authentication before this route is protected')
-    }
-    options.keyAge?.checkRetention(this.#reprise.options.retentionMs(caller))
-    const version = options.version?.(request)
-    const comparison = comparedBy(exchange, this.#rules, options)
-    refuseOver(Number(headerOf(exchange, 'content-length') ?? 0), comparison)
-    const body = await exchange.digest(contentType, comparison)
-    const compared = { method, path, query, contentType, body, version }
-    const parts = { caller, key, method, path, route: options.operation ?? route ?? path }
-    return {
-      caller,
-      key,
-      fingerprints: fingerprintRequest(compared, comparison),
-      operation: this.#operation(exchange),
-      // Names go in with the values: the route of one dialect never meets the path of another.
-      identity: dialect.identity.flatMap((part) => [part, parts[part]]),
-      origin: this.#origin(request, exchange),
-      waitMs: waitOf(exchange, preferWaitMsMax),
-    }
-  }
-
-  #origin(request: Req, exchange: Exchange): Origin {
-    const { requestId } = this.options
-    return {
-      requestId: requestId === undefined ? headerOf(exchange, 'x-request-id') : requestId(request),
-      ip: exchange.ip,
-      userAgent: headerOf(exchange, 'user-agent'),
-    }
-  }
-
   async #answer(
     request: Req,
-    { run, result, hasBegun }: { run: RunRequest; result: RunResult; hasBegun: boolean },
+    { run, result, hasBegun }: { run: LookedAt; result: RunResult; hasBegun: boolean },
   ): Promise<Protected> {
     const { dialect } = this.#rules
-    const keyed = { key: run.key, requestId: run.origin?.requestId ?? null }
     switch (result.outcome) {
       case 'executed':
       case 'resumed': {
-        const { response, fate, expiresInMs } = result
+        const { response } = result
         const bodyBytesOmitted = omittedBytes(response, this.#reprise.options.bodyBytesMax)
-        const answer = { status: response.status, fate, expiresInMs, bodyBytesOmitted }
-        const marks = freshMarks(dialect, keyed, answer)
+        const answer = { ...result, status: response.status, bodyBytesOmitted }
+        const { key, origin } = run
+        const marks = freshMarks(dialect, { key, requestId: origin.requestId }, answer)
         if (hasBegun) return { kind: 'executed', marks }
         // A `recover()` function answered: no handler has run whose answer could be sent.
         const headers = [...response.headers, ...marks]
@@ -256,13 +215,12 @@ export class Guard<Req, Tx> {
         const isAllowed = (await this.options.authorizeReplay?.(request)) ?? true
         if (!isAllowed) return this.#refused({ ...REPLAY_FORBIDDEN, key: run.key })
         const { response, requestId, expiresInMs } = result
-        const { status, bodyBytesOmitted } = response
-        if (this.options.sensitive === true && bodyBytesOmitted !== null) {
+        if (this.options.sensitive === true && response.bodyBytesOmitted !== null) {
           return this.#refused({ ...RESULT_GONE, key: run.key })
         }
-        const replay = { status, originalRequestId: requestId, expiresInMs, bodyBytesOmitted }
-        const headers = [...response.headers, ...replayMarks(dialect, keyed, replay)]
-        const replayed = { ...response, status: replayStatusOf(dialect, status), headers }
+        const replay = { ...response, originalRequestId: requestId, expiresInMs }
+        const headers = [...response.headers, ...replayMarks(dialect, run, replay)]
+        const replayed = { ...response, status: replayStatusOf(dialect, response.status), headers }
         return { kind: 'answered', response: replayed }
       }
       case 'in_progress':
@@ -287,9 +245,13 @@ export class Guard<Req, Tx> {
   /** The store is down and the route lets requests through: the handler runs, and the answer says so. */
   #degraded(exchange: Exchange, key: string): Protected {
     this.#bypass(exchange)
-    const answer = { status: 200, expiresInMs: null, bodyBytesOmitted: null }
-    const request = { key, requestId: null }
-    const marks = freshMarks(this.#rules.dialect, request, { ...answer, fate: 'unprotected' })
+    const keyed = { key, requestId: null }
+    const marks = freshMarks(this.#rules.dialect, keyed, {
+      status: 200,
+      fate: 'unprotected',
+      expiresInMs: null,
+      bodyBytesOmitted: null,
+    })
     return { kind: 'bypassed', marks }
   }
 }

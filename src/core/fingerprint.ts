@@ -60,11 +60,14 @@ export interface FingerprintOptions extends BodyOptions {
   readonly secrets?: OpenSecretRing
 }
 
-/** Digest of a body: in which form it was compared, and the SHA-256 of that form in base64url. */
-export interface BodyDigest {
-  readonly form: 'json' | 'fields' | 'bytes'
-  readonly sha256: string
-}
+/**
+ * Digest of a body: in which form it was compared, and the SHA-256 of that form in base64url; or the
+ * form itself where it is a text, because a request that is recalled by its text needs no digest.
+ */
+export type BodyDigest = { readonly form: 'json' | 'fields' | 'bytes' } & (
+  | { readonly sha256: string; readonly text?: never }
+  | { readonly text: string; readonly sha256?: never }
+)
 
 /** Takes in a body as it arrives. */
 export interface BodyDigester {
@@ -97,10 +100,13 @@ export function fingerprintRequest(
   options: FingerprintOptions = {},
 ): readonly string[] {
   const { method, path, query, contentType, body, version } = request
-  const { form, sha256 } =
-    body === null || body instanceof Uint8Array
-      ? digestBody(body ?? new Uint8Array(), contentType, options)
-      : body
+  const {
+    form,
+    text: said = '',
+    sha256 = hashOf(said),
+  } = body === null || body instanceof Uint8Array
+    ? digestBody(body ?? new Uint8Array(), contentType, options)
+    : body
   const fields = canonicalForm(bytesOf(query ?? '').replace(/^\?/, ''), options.excludeQuery)
   const parts = [method.toUpperCase(), path, fields, essenceOf(contentType), form, sha256]
   if (version !== undefined) parts.push(version)
@@ -123,7 +129,7 @@ export function bodyDigest(
 
 /** Digests a body that was parsed as JSON before anybody could see its bytes. */
 export function digestValue(value: unknown, options: CanonicalOptions = {}): BodyDigest {
-  return { form: 'json', sha256: hashOf(canonicalValue(value, options)) }
+  return { form: 'json', text: canonicalValue(value, options) }
 }
 
 class StreamedBody implements BodyDigester {
@@ -172,11 +178,15 @@ function digestBody(
   const essence = essenceOf(contentType)
   if (isSmall && isForm(essence)) {
     const encoded = Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString('latin1')
-    return { form: 'fields', sha256: hashOf(canonicalForm(encoded, options.exclude)) }
+    return { form: 'fields', text: canonicalForm(encoded, options.exclude) }
   }
   const json = isSmall && isJson(essence) ? jsonOf(body, options) : undefined
-  if (json !== undefined) return { form: 'json', sha256: hashOf(json) }
+  if (json !== undefined) return { form: 'json', text: json }
   return { form: 'bytes', sha256: hashOf(body) }
+}
+
+function hashOf(data: string | Uint8Array): string {
+  return hash('sha256', data, 'base64url')
 }
 
 /** Canonical text of a body; `undefined` if it is not JSON, whatever its media type says. */
@@ -216,8 +226,4 @@ export function refuseOver(
 ): void {
   if (bytes <= bodyBytesMax) return
   throw new RepriseError(BODY_TOO_LARGE, `The body has over ${bodyBytesMax} bytes`)
-}
-
-function hashOf(data: string | Uint8Array): string {
-  return hash('sha256', data, 'base64url')
 }

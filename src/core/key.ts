@@ -152,6 +152,11 @@ export function keyTimestamp(key: string): number | null {
   return ms
 }
 
+/** A text as the quoted string that {@link parseKey} reads it from. */
+export function quoted(text: string): string {
+  return `"${text.replace(/["\\]/g, '\\$&')}"`
+}
+
 function readLine(line: string, options: KeyOptions): KeyResult {
   const { lengthMax = LENGTH_MAX, mode = 'lenient', guard = true } = options
   if (line.length > 2 * lengthMax + PARAMETERS_LENGTH_MAX) return tooLong(lengthMax)

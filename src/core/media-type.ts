@@ -6,7 +6,7 @@
 
 /** The media type without parameters: a retry may well say `charset` where the first try did not. */
 export function essenceOf(contentType: string | null | undefined): string {
-  return (contentType ?? '').split(';', 1).join('').trim().toLowerCase()
+  return (contentType ?? '').replace(/;.*/s, '').trim().toLowerCase()
 }
 
 /** Whether a body of the type is JSON. */

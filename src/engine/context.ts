@@ -33,6 +33,9 @@ const DUPLICATES: ReadonlySet<OutcomeType> = new Set<OutcomeType>([
   'unknown',
 ])
 
+/** What is told of a request that has ended. */
+export type Ending = Pick<Job, 'identity' | 'fingerprint' | 'origin' | 'startedAt' | 'trace'>
+
 /** What an engine is made of. */
 export interface ContextParts<Tx> {
   readonly store: Store<Tx>
@@ -71,7 +74,7 @@ export class Context<Tx> {
   }
 
   /** Tells the listener how a request ended, and what its time went on. */
-  ended(type: OutcomeType, job: Job, error?: unknown): void {
+  ended(type: OutcomeType, job: Ending, error?: unknown): void {
     if (this.#listener === undefined) return
     const { waitedMs = 0, isFirst = false, ...trace } = job.trace
     const elapsedMs = this.clock.now() - job.startedAt
@@ -82,7 +85,7 @@ export class Context<Tx> {
     this.#tell(type, job, error === undefined ? told : { ...told, error })
   }
 
-  #tell(type: EventType, { identity, startedAt }: Job, more: Partial<RepriseEvent>): void {
+  #tell(type: EventType, { identity, startedAt }: Ending, more: Partial<RepriseEvent>): void {
     if (this.#listener === undefined) return
     const { id, operation, caller } = identity
     const elapsedMs = this.clock.now() - startedAt
@@ -142,9 +145,9 @@ export class Context<Tx> {
 
   /** The result of a run whose answer is stored; `askedAt` is when the store was asked to. */
   executed(job: Job, { outcome, response, askedAt }: Stored): Executed {
-    const { retentionMs, request, origin } = job
+    const { retentionMs, origin } = job
     this.durations.observe(job.identity.operation, this.clock.now() - job.startedAt)
-    this.cache?.set(request, {
+    this.cache?.set(job, {
       response: keptOf(job.options, response),
       requestId: origin.requestId,
       expiresAt: askedAt + retentionMs,
@@ -187,7 +190,7 @@ export class Context<Tx> {
     const opened = await openResponse(job.options, job.identity.id, response)
     // Counted from before the store was asked, so that the cache never outlives the record.
     const expiresAt = job.startedAt + expiresInMs
-    this.cache?.set(job.request, { response: opened, requestId, expiresAt })
+    this.cache?.set(job, { response: opened, requestId, expiresAt })
     return { outcome: 'replayed', response: opened, requestId, expiresInMs }
   }
 }

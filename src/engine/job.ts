@@ -36,6 +36,13 @@ export interface RunRequest {
    * @default the option `waitMs`
    */
   readonly waitMs?: number | undefined
+  /**
+   * All of the request as one text: the same for the same identity and fingerprint, and for no other.
+   * An answer that is kept near is found by it without a digest; see `recall`.
+   *
+   * @default none
+   */
+  readonly near?: string | undefined
 }
 
 /** What is noted of a request on its way, for who watches. */
@@ -55,6 +62,8 @@ export interface Job {
   readonly identity: RecordIdentity
   /** Same identity and same fingerprint: what duplicates share within the process. */
   readonly request: string
+  /** The same as one text that is no digest, where the request has one. */
+  readonly near?: string | undefined
   readonly fingerprint: string
   readonly fingerprints: readonly string[]
   readonly owner: string
@@ -91,6 +100,7 @@ export function createJob(
   return {
     identity: { id, caller, operation, key },
     request: `${id} ${fingerprint}`,
+    near: request.near,
     fingerprint,
     fingerprints,
     owner,

@@ -19,8 +19,8 @@ import { Context } from './context.ts'
 import type { EventListener, Skipped } from './events.ts'
 import { createJob, type Job, type RunRequest } from './job.ts'
 import { LeaseRuns } from './lease-run.ts'
-import type { ReplayCacheOptions } from './replay-cache.ts'
-import type { RunResult } from './result.ts'
+import type { RecallRequest, ReplayCacheOptions } from './replay-cache.ts'
+import type { Replayed, RunResult } from './result.ts'
 import type { Handler } from './run.ts'
 import { settle } from './settle.ts'
 import type { Store } from './store.ts'
@@ -77,6 +77,11 @@ export interface LeaseReprise {
    * @throws RepriseError when the store can not be asked; whatever the handler throws
    */
   run(request: RunRequest, handler: Handler): Promise<RunResult>
+  /**
+   * For adapters: the answer that is kept in this process for a request, which is then settled by it.
+   * Without one the request is to be run.
+   */
+  recall(request: RecallRequest): Replayed | undefined
   /**
    * For adapters: checks that a route can be in transaction mode.
    *
@@ -216,6 +221,10 @@ class Engine<Tx> implements LeaseReprise, TransactionReprise<Tx> {
       throw new RepriseError(TRANSACTIONS_UNSUPPORTED, `The ${name} store has none`)
     }
     return transactions.run(this.#context, job, { transactions, handler, options })
+  }
+
+  recall(request: RecallRequest): Replayed | undefined {
+    return this.#context.cache?.recall(request, this, this.#context)
   }
 
   skip(skipped: Skipped): void {

@@ -34,6 +34,8 @@ class NotingReprise implements AnyReprise<string> {
 
   checkTransaction(): void {}
 
+  recall(): undefined {}
+
   with(options: RunOptions): this {
     this.given.push(options)
     return this

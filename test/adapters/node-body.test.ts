@@ -188,7 +188,7 @@ describe('the body of a Node request', () => {
   })
 
   it('is read although a parser that skipped it left an empty object', async () => {
-    const digest = await receive([message('not for the parser')], (request) => {
+    const digest = await receive([message('not for the parser')], async (request) => {
       return bodyOf(request, { body: {} }).digest('text/plain', {})
     })
     expect(digest).toEqual(digestOf('not for the parser'))
@@ -232,14 +232,14 @@ describe('the body of a Node request', () => {
   })
 
   it('is refused as soon as it is too long', async () => {
-    const failed = receive([CHUNKED, '5\r\nlong!\r\n'], (request) => {
+    const failed = receive([CHUNKED, '5\r\nlong!\r\n'], async (request) => {
       return bodyOf(request).digest('text/plain', { bodyBytesMax: 4 })
     })
     await expect(failed).rejects.toMatchObject({ code: 'idempotency-body-too-large' })
   })
 
   it('is refused when the client leaves before its end', async () => {
-    const failed = receive([CHUNKED, '3\r\none\r\n'], (request, client) => {
+    const failed = receive([CHUNKED, '3\r\none\r\n'], async (request, client) => {
       client.resetAndDestroy()
       return bodyOf(request).digest('text/plain', {})
     })

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { ReplayCache } from '../../src/engine/replay-cache.ts'
+import { type RecallRequest, ReplayCache } from '../../src/engine/replay-cache.ts'
 import { createReprise } from '../../src/engine/reprise.ts'
 import { memoryStore } from '../../src/stores/memory/store.ts'
 import { FakeClock } from '../../src/testing/fake-clock.ts'
@@ -10,11 +10,16 @@ function entry(bodyBytes: number, expiresAt = 1_000_000) {
   return { response: { ...response(), body, bodyBytesOmitted: null }, requestId: null, expiresAt }
 }
 
+function asked(request: string, near?: string) {
+  const identity = { id: request, caller: 'acct_1', operation: 'POST /items', key: 'key-1' }
+  return { request, identity, fingerprint: '1.abc', near }
+}
+
 describe('the replay cache', () => {
   it('gives an answer until it is too old', () => {
     const clock = new FakeClock()
     const cache = new ReplayCache(clock, { bytesMax: 10_000, ageMsMax: 100 })
-    cache.set('a', entry(10))
+    cache.set(asked('a'), entry(10))
 
     clock.advance(99)
     expect(cache.get('a')).toBeDefined()
@@ -25,7 +30,7 @@ describe('the replay cache', () => {
   it('never gives an answer past its retention', () => {
     const clock = new FakeClock()
     const cache = new ReplayCache(clock, { bytesMax: 10_000, ageMsMax: 100 })
-    cache.set('a', entry(10, 50))
+    cache.set(asked('a'), entry(10, 50))
 
     clock.advance(50)
     expect(cache.get('a')).toBeUndefined()
@@ -33,9 +38,9 @@ describe('the replay cache', () => {
 
   it('stays within its bytes and lets the least recently used go', () => {
     const cache = new ReplayCache(new FakeClock(), { bytesMax: 5000, ageMsMax: 100 })
-    for (const name of ['a', 'b', 'c']) cache.set(name, entry(1000))
+    for (const name of ['a', 'b', 'c']) cache.set(asked(name), entry(1000))
     cache.get('a')
-    cache.set('d', entry(1000))
+    cache.set(asked('d'), entry(1000))
 
     expect(['a', 'b', 'c', 'd'].filter((name) => cache.get(name) !== undefined)).toEqual([
       'a',
@@ -46,13 +51,82 @@ describe('the replay cache', () => {
 
   it('does not take what alone is too large, nor lose room by replacing', () => {
     const cache = new ReplayCache(new FakeClock(), { bytesMax: 5000, ageMsMax: 100 })
-    cache.set('huge', entry(5000))
-    for (let i = 0; i < 100; i++) cache.set('a', entry(1000))
-    cache.set('b', entry(1000))
+    cache.set(asked('huge'), entry(5000))
+    for (let i = 0; i < 100; i++) cache.set(asked('a'), entry(1000))
+    cache.set(asked('b'), entry(1000))
 
     expect(cache.get('huge')).toBeUndefined()
     expect(cache.get('a')).toBeDefined()
     expect(cache.get('b')).toBeDefined()
+  })
+
+  describe('by the text of a request', () => {
+    const told: unknown[] = []
+    const context = { ended: (...args: unknown[]) => void told.push(args) }
+    const route = {}
+    const asking = (amount: number) => ({
+      identity: ['caller', 'acct_1', 'key', 'key-1'],
+      compared: {
+        ...{ method: 'POST', path: '/items', query: '', contentType: 'application/json' },
+        body: { form: 'json', text: `{"amount":${amount}}` } as const,
+      },
+      origin: { requestId: 'req_2', ip: null, userAgent: null },
+    })
+    const near = (cache: ReplayCache, amount = 100) => {
+      const request: RecallRequest = asking(amount)
+      cache.recall(request, route, context)
+      return request.near
+    }
+    const filled = (clock = new FakeClock()) => {
+      const cache = new ReplayCache(clock, { bytesMax: 5000, ageMsMax: 100 })
+      cache.set(asked('a', near(cache)), entry(1000))
+      return cache
+    }
+
+    it('gives the answer, and tells of the request that got it', () => {
+      const cache = filled()
+      told.length = 0
+      expect(cache.recall(asking(100), route, context)).toEqual(cache.get('a'))
+      expect(told).toMatchObject([
+        [
+          'replayed',
+          { identity: { id: 'a' }, fingerprint: '1.abc', origin: { requestId: 'req_2' } },
+        ],
+      ])
+    })
+
+    it('gives nothing to another request, nor on another route', () => {
+      const cache = filled()
+      told.length = 0
+      expect(cache.recall(asking(1), route, context)).toBeUndefined()
+      expect(cache.recall(asking(100), {}, context)).toBeUndefined()
+      expect(told).toEqual([])
+    })
+
+    it('gives nothing that is too old, was forgotten, or had to make room', () => {
+      const clock = new FakeClock()
+      const aged = filled(clock)
+      clock.advance(100)
+      expect(aged.recall(asking(100), route, context)).toBeUndefined()
+
+      const forgetful = filled()
+      forgetful.forget('a')
+      expect(forgetful.recall(asking(100), route, context)).toBeUndefined()
+
+      const full = filled()
+      for (const name of ['b', 'c', 'd']) full.set(asked(name), entry(1000))
+      expect(full.recall(asking(100), route, context)).toBeUndefined()
+    })
+  })
+
+  it('keeps what is new where all else was used', () => {
+    const cache = new ReplayCache(new FakeClock(), { bytesMax: 5000, ageMsMax: 100 })
+    for (const name of ['a', 'b', 'c']) cache.set(asked(name), entry(1000))
+    for (const name of ['a', 'b', 'c']) cache.get(name)
+    cache.set(asked('d'), entry(1000))
+
+    expect(cache.get('d')).toBeDefined()
+    expect(cache.get('a')).toBeUndefined()
   })
 
   it('is not put before a store in the process itself', async () => {

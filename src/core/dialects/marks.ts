@@ -4,6 +4,7 @@
  * @module
  */
 
+import { quoted } from '../key.ts'
 import type { Fate } from '../policy.ts'
 import type { Header } from '../response.ts'
 import type { Dialect } from './dialect.ts'
@@ -62,12 +63,12 @@ export function freshMarks(
 /** Headers to add to a replay. */
 export function replayMarks(
   dialect: Dialect,
-  request: KeyedRequest,
+  { key }: Pick<KeyedRequest, 'key'>,
   { status, originalRequestId, expiresInMs, bodyBytesOmitted }: ReplayedAnswer,
 ): readonly Header[] {
   const { replayed, originalRequest, expires } = dialect.marks
   return written([
-    [dialect.header, keyText(dialect, request.key)],
+    [dialect.header, keyText(dialect, key)],
     [replayed, 'true'],
     [originalRequest, originalRequestId],
     [expires, seconds(expiresInMs)],
@@ -97,7 +98,7 @@ function retryMark({ marks: { retry } }: Dialect, again: boolean): PossibleHeade
 /** Bare where the key can be written bare, as most clients send it; else as a quoted string. */
 export function keyText({ key: { mode } }: Pick<Dialect, 'key'>, key: string): string {
   const isBare = mode !== 'strict' && /^[!#-+\--:<-[\]-~]+$/.test(key)
-  return isBare ? key : `"${key.replace(/["\\]/g, '\\$&')}"`
+  return isBare ? key : quoted(key)
 }
 
 /** Rounded down, so that nobody relies on an answer that is gone. */

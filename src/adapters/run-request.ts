@@ -1,0 +1,74 @@
+/**
+ * What a request says: on whose behalf it comes, what it is compared by, where it came from.
+ *
+ * @module
+ */
+
+import { type FingerprintOptions, fingerprintRequest, refuseOver } from '../core/fingerprint.ts'
+import { invalid } from '../core/options.ts'
+import type { RunRequest } from '../engine/job.ts'
+import type { RecallRequest } from '../engine/replay-cache.ts'
+import { type Asked, type Exchange, headerOf, waitOf } from './exchange.ts'
+import { comparedBy } from './key-source.ts'
+import type { HttpOptions, RouteRules } from './options.ts'
+
+/** A request that can be recalled, and run once it is digested. */
+export interface LookedAt
+  extends RecallRequest,
+    Omit<RunRequest, 'fingerprints' | 'near' | 'identity' | 'origin'> {
+  readonly comparison: FingerprintOptions
+}
+
+/**
+ * Looks at a request.
+ *
+ * @throws RepriseError where there is no caller, or the body can not be compared
+ */
+export async function lookAt<Req>(
+  request: Req,
+  exchange: Exchange,
+  { rules, options, key }: { rules: RouteRules; options: HttpOptions<Req>; key: string },
+): Promise<LookedAt> {
+  const { method, path, route, query } = exchange
+  const contentType = headerOf(exchange, 'content-type')
+  const caller = await options.caller(request)
+  if (typeof caller !== 'string' || !caller) {
+    throw invalid('caller() gave no caller: run authentication before this route is protected')
+  }
+  const version = options.version?.(request)
+  const comparison = comparedBy(exchange, rules, options)
+  refuseOver(Number(headerOf(exchange, 'content-length')), comparison)
+  const body = await exchange.digest(contentType, comparison)
+  const compared = { method, path, query, contentType, body, version }
+  const parts = { caller, key, method, path, route: options.operation ?? route ?? path }
+  return {
+    caller,
+    key,
+    compared,
+    comparison,
+    operation: operationOf(exchange, options),
+    // Names go in with the values: the route of one dialect never meets the path of another.
+    identity: rules.dialect.identity.flatMap((part) => [part, parts[part]]),
+    origin: {
+      requestId: options.requestId
+        ? options.requestId(request)
+        : headerOf(exchange, 'x-request-id'),
+      ip: exchange.ip,
+      userAgent: headerOf(exchange, 'user-agent'),
+    },
+    waitMs: waitOf(exchange, rules.preferWaitMsMax),
+  }
+}
+
+/** The request with its fingerprints, which one that is recalled can do without. */
+export function digested(look: LookedAt): RunRequest {
+  return { ...look, fingerprints: fingerprintRequest(look.compared, look.comparison) }
+}
+
+/** What a request asks for, as it is told. */
+export function operationOf<Req>(
+  { method, route, path }: Asked,
+  { operation }: HttpOptions<Req>,
+): string {
+  return operation ?? `${method} ${route ?? path}`
+}
