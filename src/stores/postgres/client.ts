@@ -13,6 +13,8 @@ import type { Isolation } from '../../engine/transactions.ts'
 export interface Statement {
   readonly name: string
   readonly text: string
+  /** Whether it answers in texts alone, and so needs no description of its rows. */
+  readonly isTextual?: boolean
 }
 
 /** What a statement takes; numbers that do not fit go as text. */

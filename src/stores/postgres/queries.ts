@@ -59,10 +59,10 @@ export function queries(schema: string): Queries {
     sweep: named('sweep', sweep(at)),
     ...{ stats: named('stats', stats(at)), wait: named('wait', wait(at)) },
     ...{ look: named('look', look(at)), lookInQuota: named('look_in_quota', lookInQuota(at)) },
-    beginTransaction: named('begin_transaction', beginTransaction(at)),
-    beginInQuota: named('begin_in_quota', beginInQuota(at)),
-    beginOrFail: named('begin_or_fail', beginOrFail(at)),
-    storeFinished: named('store_finished', storeFinished(at)),
+    beginTransaction: textual('begin_transaction', beginTransaction(at)),
+    beginInQuota: textual('begin_in_quota', beginInQuota(at)),
+    beginOrFail: textual('begin_or_fail', beginOrFail(at)),
+    storeFinished: textual('store_finished', storeFinished(at)),
   }
 }
 
@@ -72,6 +72,11 @@ export function queries(schema: string): Queries {
  */
 export function named(verb: string, text: string): Statement {
   return { name: `reprise_${verb}_${digest(text)}`, text }
+}
+
+/** One that answers in texts alone. */
+function textual(verb: string, text: string): Statement {
+  return { ...named(verb, text), isTextual: true }
 }
 
 function digest(text: string): string {

@@ -19,14 +19,17 @@ export interface Wire<Tx> {
   script(text: string): Promise<string>
   /** Issues statements so that they leave in one packet, where the library can. */
   together<T>(issue: () => T): T
-  /**
-   * Executes statements until one fails, in one flight, and puts what they came to into `answers`.
-   * Absent where the library can not send several as one.
-   */
-  readonly fly?: ((calls: readonly Call[], answers: Answer[]) => Promise<void>) | undefined
+  /** Absent where the library can not send several statements as one. */
+  readonly fly?: Fly | undefined
   /** Gives the connection back; a broken one is not to be used again. */
   release(broken: boolean): void
 }
+
+/**
+ * Executes statements that answer in texts until one fails, in one flight, and puts what they came to
+ * into `answers`.
+ */
+type Fly = (calls: readonly Call[], answers: Answer[]) => Promise<void>
 
 /** What is sent around the work. */
 interface Bracket {
@@ -114,7 +117,7 @@ async function openOn<Tx>(wire: Wire<Tx>, first: Call, bracket: Bracket): Promis
 
 /** What the first statement answered, in what `bracket` opens. */
 async function opened<Tx>(wire: Wire<Tx>, first: Call, { open }: Bracket): Promise<Rows> {
-  if (wire.fly !== undefined) {
+  if (wire.fly !== undefined && first.statement.isTextual === true) {
     const answers: Answer[] = []
     await wire.fly([open, first], answers)
     return answers.at(-1)?.rows ?? []
@@ -184,7 +187,10 @@ class WireSession<Tx> implements Session<Tx> {
   async commit(last: Call): Promise<Rows> {
     if (this.#over) throw new Error('The transaction is over.')
     const { close, confirmation } = this.#bracket
-    const closing = await (this.#wire.fly === undefined ? this.#close(last) : this.#fly(last))
+    const { fly } = this.#wire
+    const closing = await (fly !== undefined && last.statement.isTextual === true
+      ? this.#fly(fly, last)
+      : this.#close(last))
     if ('error' in closing) {
       const { error, isBroken, isUndone } = closing
       if (isBroken || isUndone) this.#end(isBroken)
@@ -214,11 +220,11 @@ class WireSession<Tx> implements Session<Tx> {
   }
 
   /** Sends the last statement, and the close which is skipped where that fails. */
-  async #fly(last: Call): Promise<Closing> {
+  async #fly(fly: Fly, last: Call): Promise<Closing> {
     const { close, failsClean } = this.#bracket
     const answers: Answer[] = []
     try {
-      await this.#wire.fly?.([last, close], answers)
+      await fly([last, close], answers)
     } catch (error) {
       const isBroken = isDisconnected(error)
       return { error, isBroken, isUndone: failsClean && answers.length > 0 }
