@@ -23,7 +23,6 @@ export interface ExpressRequest extends ParsedRequest {
   readonly baseUrl: string
   readonly route?: { readonly path?: unknown }
   readonly ip?: string | undefined
-  readonly app?: { enabled?(setting: string): boolean }
 }
 
 /** A middleware, as Express calls it. */
@@ -50,7 +49,7 @@ export function idempotent<Req extends ExpressRequest = Request, Tx = never>(
   const guard = new Guard<Req, Tx>(reprise, options)
   return async function idempotency(request, response, next) {
     const { originalUrl: url } = request
-    const exchange = new NodeExchange(request, { url, ip: ipOf(request), route: routeOf(request) })
+    const exchange = new NodeExchange(request, { url, ip: request.ip, route: routeOf(request) })
     if (!guard.takes(exchange)) return next()
     try {
       markProtected(request)
@@ -85,12 +84,6 @@ export function serve<Req extends ExpressRequest = Request>(
   options: ServeOptions<Req>,
 ): ExpressMiddleware<Req> {
   return idempotent<Req, unknown>(operation.reprise, serving(operation, options))
-}
-
-/** The address; where no proxy is trusted, Express takes its time to come to that of the connection. */
-export function ipOf(request: ExpressRequest): string | undefined {
-  const isOfConnection = request.app?.enabled?.('trust proxy') === false
-  return isOfConnection && !Object.hasOwn(request, 'ip') ? undefined : request.ip
 }
 
 /** The template of the route, where the middleware is mounted on one. */

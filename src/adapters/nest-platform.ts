@@ -5,7 +5,7 @@
  */
 
 import type { ServerResponse } from 'node:http'
-import { type ExpressRequest, ipOf } from './express.ts'
+import type { ExpressRequest } from './express.ts'
 import { type FastifyReplyParts, type FastifyRequestParts, protectReply } from './fastify-reply.ts'
 import { NodeExchange } from './node-exchange.ts'
 import { protectNode, sendNode } from './node-protect.ts'
@@ -34,7 +34,7 @@ export async function protectPlatform<Tx>(
   const request = http.getRequest<ExpressRequest>()
   const { originalUrl: url, route: { path } = {} } = request
   const route = typeof path === 'string' ? path : null
-  const exchange = new NodeExchange(request, { url, ip: ipOf(request), route })
+  const exchange = new NodeExchange(request, { url, ip: request.ip, route })
   if (!guard.takes(exchange)) return 'proceed'
   markProtected(request)
   return protectNode<ExpressRequest, Tx>({

@@ -51,11 +51,14 @@ async function decideOrWait<Tx>(
   // A place is taken before the first look, so that waiting is refused at once when it is refused.
   const seat = job.waitMs > 0 ? waiters.enter(job.identity.id, job.request) : undefined
   const left = () => (seat === undefined ? 0 : deadline - clock.now())
+  let hasLooked = false
   try {
     for (;;) {
       if (context.isClosing) throw new RepriseError(SHUTTING_DOWN)
-      let result = seat?.told()
+      // Who was told by others has looked for himself before he goes.
+      let result = left() > 0 ? seat?.told() : undefined
       if (result === undefined) {
+        hasLooked = true
         const { flight, isLeader } = flights.join(job.request, start)
         const refusal = await ((isLeader ? flight.claimed : undefined) ?? flight.decided)
         if (refusal === undefined && isLeader) {
@@ -69,7 +72,7 @@ async function decideOrWait<Tx>(
       if (result.outcome !== 'in_progress' || seat === undefined || left() <= 0) return result
       const told = result
       const woken = () => seat.next(left(), told)
-      if (!(await context.timed(job, 'waitedMs', woken))) return told
+      if (!(await context.timed(job, 'waitedMs', woken)) && hasLooked) return told
     }
   } finally {
     seat?.leave()

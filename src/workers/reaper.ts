@@ -31,40 +31,46 @@ export interface ReaperParts<Tx> {
   readonly notesMs: number
 }
 
-/** Removes everything whose time has come; what is left when it is told to stop stays for later. */
-export async function reap<Tx>(parts: ReaperParts<Tx>, isStopping: () => boolean): Promise<Ran> {
+/** Removes everything whose time has come; what is left when it is enough stays for the next run. */
+export async function reap<Tx>(parts: ReaperParts<Tx>, isEnough: () => boolean): Promise<Ran> {
   const { work, desk } = parts.store
-  const sweep = (batch: Batch) => sweepAll(parts, batch, isStopping)
+  const sweep = (batch: Batch) => sweepAll(parts, batch, isEnough)
+  let buried = 0
+  // First, because records may expire as fast as they are swept.
+  if (work !== undefined) {
+    while (!isEnough() && (await buryAbandoned(parts))) buried++
+    while (!isEnough() && (await tellUntold(parts))) continue
+  }
   const done = await sweep((limit) => parts.store.sweep(limit))
   if (desk !== undefined) await sweep((limit) => desk.sweepNotes(limit, parts.notesMs))
   if (work === undefined) return { done }
 
-  let buried = 0
-  while (!isStopping() && (await buryAbandoned(parts))) buried++
-  while (!isStopping() && (await tellUntold(parts))) continue
   await sweep((limit) => work.sweepHistory(limit))
   await sweep((limit) => work.letters.sweep(limit))
   await sweep((limit) => work.counts.sweep(limit, parts.countsMs))
-  return { done: done + buried, buried }
+  return { done: done + buried, buried, nextMs: isEnough() ? 0 : undefined }
 }
 
 /** Deletes at most `limit`; gives how many there were. */
 type Batch = (limit: number) => Promise<number>
 
+/** A batch that took long has waited for others, and who stops it should not wait for its rest. */
+const REST_MS_MAX = 1000
+
 /** Batch after batch. After each it rests in proportion, so that requests find the database free. */
 async function sweepAll<Tx>(
   { clock, batchMax, shareMax }: ReaperParts<Tx>,
   batch: Batch,
-  isStopping: () => boolean,
+  isEnough: () => boolean,
 ): Promise<number> {
   let done = 0
-  while (!isStopping()) {
+  while (!isEnough()) {
     const startedAt = clock.now()
     const swept = await batch(batchMax)
     done += swept
     if (swept < batchMax) break
     const restMs = (clock.now() - startedAt) * (1 / shareMax - 1)
-    if (restMs > 0) await pause(clock, restMs)
+    if (restMs > 0) await pause(clock, Math.min(restMs, REST_MS_MAX))
   }
   return done
 }

@@ -19,14 +19,17 @@ export interface Ran {
   readonly error?: Error
 }
 
+/** After so long, in milliseconds, a run may end early: then orders are heard, and it goes on. */
+const TURN_MS = 10_000
+
 /** What a loop needs. */
 export interface ServiceParts {
   readonly clock: Clock
   readonly random: Random
   /** Longest pause between two runs, in milliseconds. */
   readonly everyMs: number
-  /** One run; may end early once it is told to stop. */
-  readonly run: (isStopping: () => boolean) => Promise<Ran>
+  /** One run; may end early once it is told that it is enough for now. */
+  readonly run: (isEnough: () => boolean) => Promise<Ran>
   /** Told of every run: how long it took, what it did, what it threw. */
   readonly onRun: (run: {
     readonly tookMs: number
@@ -86,7 +89,9 @@ export class Service {
     while (!loop.isStopping) {
       loop.hasNews = false
       // What it throws was told to `onRun`; the loop goes on, after a pause whatever the news.
-      const ran = await this.#inTurn(() => loop.isStopping).catch(() => undefined)
+      const until = this.#parts.clock.now() + TURN_MS
+      const isEnough = () => loop.isStopping || this.#parts.clock.now() >= until
+      const ran = await this.#inTurn(isEnough).catch(() => undefined)
       if (ran === undefined) await this.#rest(loop, { isDeaf: true })
       else if (ran.done === 0 && !loop.hasNews) await this.#rest(loop, ran)
     }
@@ -94,20 +99,20 @@ export class Service {
   }
 
   /** One run at a time. */
-  #inTurn(isStopping: () => boolean): Promise<Ran> {
-    const ran = this.#running.then(() => this.#run(isStopping))
+  #inTurn(isEnough: () => boolean): Promise<Ran> {
+    const ran = this.#running.then(() => this.#run(isEnough))
     this.#running = ran.catch(() => {})
     return ran
   }
 
-  async #run(isStopping: () => boolean): Promise<Ran> {
+  async #run(isEnough: () => boolean): Promise<Ran> {
     const { clock, run, onRun } = this.#parts
     const startedAt = clock.now()
     const tell = ({ done, buried = 0 }: Ran, error: unknown) =>
       onRun({ tookMs: clock.now() - startedAt, done, buried, error }).catch(() => {})
     let ran: Ran = { done: 0 }
     try {
-      ran = await run(isStopping)
+      ran = await run(isEnough)
       if (ran.error !== undefined) throw ran.error
     } catch (error) {
       await tell(ran, error)

@@ -152,7 +152,7 @@ class WorkerSet<Tx> implements Workers {
     const { everyMs, ...rest } = reaper
     const byName = new Map(operations.map((operation) => [operation.name, operation]))
     const parts = { store, random, clock, ...rest, operations: byName }
-    return this.#service('reaper', { everyMs, run: (isStopping) => reap(parts, isStopping) })
+    return this.#service('reaper', { everyMs, run: (isEnough) => reap(parts, isEnough) })
   }
 
   #service(worker: WorkerName, parts: Pick<ServiceParts, 'everyMs' | 'run' | 'watch'>): Worker {
@@ -164,9 +164,9 @@ class WorkerSet<Tx> implements Workers {
     return new Service({
       ...{ clock, random, everyMs: parts.everyMs },
       watch: watching(parts.watch, desk && ((wake) => desk.watchSteering(worker, wake))),
-      run: async (isStopping) => {
+      run: async (isEnough) => {
         await store.ready()
-        return (await rudder.isHalted()) ? { done: 0 } : parts.run(isStopping)
+        return (await rudder.isHalted()) ? { done: 0 } : parts.run(isEnough)
       },
       onRun: async ({ done, buried, tookMs, error }) => {
         const event = { worker, done, tookMs, ...(buried > 0 ? { buried } : {}) }

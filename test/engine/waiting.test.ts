@@ -163,15 +163,28 @@ describe('duplicates of a run in another process', () => {
     expect((await first).outcome).toBe('executed')
   })
 
+  it('look once before they give up, though others were told that it runs', async () => {
+    const world = createWorld({ waitMs: 10_000 }, unsignalled)
+    const effect = new Effect()
+    const first = world.reprise.run(REQUEST, effect.handler)
+    await turn()
+    const other = world.process()
+    const early = other.run(REQUEST, effect.quick)
+    await world.pass(2000)
+    // At a poll, so that the next one is a while off.
+    await world.pass(250)
+    effect.end()
+    await first
+    const late = other.run({ ...REQUEST, waitMs: 1 }, effect.quick)
+    await world.pass(1)
+
+    expect((await late).outcome).toBe('replayed')
+    await world.pass(1000)
+    expect((await early).outcome).toBe('replayed')
+  })
+
   it('find out by polling where the store does not signal', async () => {
-    const world = createWorld({ waitMs: 10_000 }, (store) =>
-      Object.assign(Object.create(null) as Store, {
-        ready: () => store.ready(),
-        claim: store.claim.bind(store),
-        finish: store.finish.bind(store),
-        renew: store.renew.bind(store),
-      }),
-    )
+    const world = createWorld({ waitMs: 10_000 }, unsignalled)
     const effect = new Effect()
     void world.reprise.run(REQUEST, effect.handler)
     await turn()
@@ -287,3 +300,13 @@ describe('closing', () => {
     await expect(closing).resolves.toBeUndefined()
   })
 })
+
+/** A store that tells nobody that a record has changed. */
+function unsignalled(store: Store): Store {
+  return Object.assign(Object.create(null) as Store, {
+    ready: () => store.ready(),
+    claim: store.claim.bind(store),
+    finish: store.finish.bind(store),
+    renew: store.renew.bind(store),
+  })
+}

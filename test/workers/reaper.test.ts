@@ -12,7 +12,7 @@ const BATCH = 10
 const TOOK_MS = 8
 
 /** A reaper with so many records to delete, whose batches take their time. */
-function reaper(expired: number) {
+function reaper(expired: number, tookMs = TOOK_MS) {
   const clock = new FakeClock()
   const batches: number[] = []
   let left = expired
@@ -20,7 +20,7 @@ function reaper(expired: number) {
   const store: Store = Object.assign(memoryStore(), {
     async sweep(limit: number) {
       batches.push(clock.now())
-      clock.advance(TOOK_MS)
+      clock.advance(tookMs)
       const swept = Math.min(limit, left)
       left -= swept
       return swept
@@ -87,6 +87,40 @@ describe('the reaper', () => {
     await started
     await reaper?.stop()
     expect(told).toHaveLength(1)
+  })
+
+  it('does not rest for long after a batch that took long', async () => {
+    const { clock, batches } = reaper(5 * BATCH, 60_000)
+    await turns()
+    clock.advance(1000)
+    await turns()
+    expect(batches).toHaveLength(2)
+  })
+
+  it('ends a run after ten seconds, and goes on at once', async () => {
+    const clock = new FakeClock()
+    let batches = 0
+    const store: Store = Object.assign(memoryStore({ clock }), {
+      async sweep(limit: number) {
+        if (++batches > 10) throw new Error('It does not end.')
+        clock.advance(4000)
+        return limit
+      },
+    })
+    let told = (_runs: number[]) => {}
+    const runs: number[] = []
+    const isTwice = new Promise<number[]>((resolve) => {
+      told = resolve
+    })
+    const onEvent = ({ done }: { done: number }) => {
+      if (runs.push(done) === 2) told(runs)
+    }
+    const reprise = createReprise({ store, clock })
+    const { reaper } = createWorkers(reprise, { onEvent, reaper: { shareMax: 1 } })
+    reaper?.start()
+
+    expect((await isTwice).slice(0, 2)).toEqual([3000, 3000])
+    await reaper?.stop()
   })
 
   it.each([0, -1, 1.01, Number.NaN])('takes no share of %s', (shareMax) => {

@@ -25,8 +25,9 @@ begin
 end
 $$;
 
--- As begin_transaction, but it takes the locks before it looks, so that one look does where there is
--- no record. The timeout comes before the locks: a process that froze keeps neither a key that was
+-- As begin_transaction, but where there is no record it looks for nothing but that, before the locks and
+-- behind them. Who finds one there takes no lock before he knows whether it is his: it would keep others
+-- away until his rollback. The timeout comes before the locks: a process that froze keeps neither a key that was
 -- granted to it nor one that was not. p_fails: it fails unless it grants; what was sent behind it is
 -- then not executed, and the transaction has let go of every lock.
 create function reprise.open_transaction(
@@ -34,21 +35,19 @@ create function reprise.open_transaction(
   p_fresh boolean, p_idle_ms integer, p_fails boolean
 ) returns text language plpgsql as $$
 declare
+  is_fresh boolean := p_fresh;
   told text;
 begin
   if p_idle_ms is not null then
     perform set_config('idle_in_transaction_session_timeout', p_idle_ms::text, true);
   end if;
-  if pg_try_advisory_xact_lock(p_same) then
-    if pg_try_advisory_xact_lock(p_any) then
-      if p_fresh then
-        return 'fresh';
-      end if;
-      -- A statement of its own: it sees what the last holder has committed.
-      perform from reprise.records r where r.id = p_id;
-      if not found then
-        return 'fresh';
-      end if;
+  if not is_fresh then
+    is_fresh := not exists (select from reprise.records r where r.id = p_id);
+  end if;
+  if is_fresh and pg_try_advisory_xact_lock(p_same) and pg_try_advisory_xact_lock(p_any) then
+    -- A statement of its own: it sees what the last holder has committed.
+    if p_fresh or not exists (select from reprise.records r where r.id = p_id) then
+      return 'fresh';
     end if;
   end if;
   told := reprise.told(reprise.begin_transaction(
