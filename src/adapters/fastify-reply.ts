@@ -4,12 +4,12 @@
  * @module
  */
 
-import type { IncomingMessage, OutgoingHttpHeader, ServerResponse } from 'node:http'
+import type { IncomingMessage, OutgoingHttpHeader } from 'node:http'
 import { invalid } from '../core/options.ts'
 import type { CapturedResponse } from '../core/response.ts'
 import type { Exchange } from './exchange.ts'
+import { type SendingReply, sendThrough } from './fastify-send.ts'
 import type { ParsedBody } from './node-body.ts'
-import { NodeCapture } from './node-capture.ts'
 import { NodeExchange } from './node-exchange.ts'
 import { protectNode, sendNode } from './node-protect.ts'
 import type { Guard } from './protect.ts'
@@ -25,14 +25,10 @@ export interface FastifyRequestParts extends ParsedBody {
 }
 
 /** What of a Fastify reply is used. */
-export interface FastifyReplyParts {
-  readonly raw: ServerResponse
+export interface FastifyReplyParts extends SendingReply {
   readonly log: { error(error: unknown, message: string): void }
-  code(status: number): unknown
-  header(name: string, value: readonly string[]): unknown
   getHeaders(): Readonly<Record<string, OutgoingHttpHeader | undefined>>
   removeHeader(name: string): unknown
-  send(payload: unknown): unknown
 }
 
 /** Resolves when the handler is to run (`proceed`), or when the answer is on its way (`answered`). */
@@ -87,37 +83,6 @@ function parsedOf({ body, rawBody, raw }: FastifyRequestParts): ParsedBody {
     throw invalid('the body is a stream that only the handler can read: set request.rawBody')
   }
   return { body }
-}
-
-/** Headers that describe a body: those of the answer hold, whatever a hook made of it. */
-const OF_BODY: ReadonlySet<string> = new Set([
-  ...['content-type', 'content-length', 'content-encoding', 'content-range', 'content-md5'],
-  ...['content-digest', 'transfer-encoding', 'trailer', 'etag'],
-])
-
-/**
- * Sends by the way of the app's own `onSend` hooks: they add their headers, as to every answer, but
- * do not get to change this one, which they may have changed when it was first given.
- */
-async function sendThrough(reply: FastifyReplyParts, answer: CapturedResponse): Promise<void> {
-  const { raw } = reply
-  const bodyBytesMax = Number.POSITIVE_INFINITY
-  const capture = new NodeCapture(raw, { bodyBytesMax, streams: 'buffer' })
-  reply.code(answer.status)
-  const names = new Set(answer.headers.map(([name]) => name.toLowerCase()))
-  for (const name of names) reply.header(name, valuesOf(answer, name))
-  reply.send(Buffer.from(answer.body))
-  const { headers } = await capture.captured
-  if (!capture.discard()) return
-  for (const name of raw.getHeaderNames()) raw.removeHeader(name)
-  for (const [name, value] of headers) {
-    if (!OF_BODY.has(name.toLowerCase())) raw.appendHeader(name, value)
-  }
-  sendNode(raw, answer)
-}
-
-function valuesOf({ headers }: CapturedResponse, wanted: string): readonly string[] {
-  return headers.flatMap(([name, value]) => (name.toLowerCase() === wanted ? [value] : []))
 }
 
 /** Sends in place of the handler's answer, which Fastify takes for sent; keeps what came before it. */

@@ -26,6 +26,7 @@ import {
   type PlainHead,
   plainHead,
   plainWriteHead,
+  pretendEnded,
   pretendSent,
   setStatus,
 } from './node-plain.ts'
@@ -37,10 +38,11 @@ import type { CaptureOptions } from './options.ts'
 export class NodeCapture {
   /** The answer; rejects when the handler gives it up. */
   readonly captured: Promise<CapturedResponse>
+  /** The streams that are piped into the response. */
+  readonly sources: NodeSources
   readonly #response: ServerResponse
   readonly #options: CaptureOptions
   readonly #cover: Cover
-  readonly #sources: NodeSources
   readonly #headersBefore: readonly Header[]
   readonly #statusBefore: number
   readonly #held: HeldCall[] = []
@@ -69,7 +71,7 @@ export class NodeCapture {
       this.#fail = reject
     })
     this.#cover = new Cover(response)
-    this.#sources = new NodeSources(response, (error) => this.cut(error))
+    this.sources = new NodeSources(response, (error) => this.cut(error))
     this.#takeOver()
   }
 
@@ -97,7 +99,7 @@ export class NodeCapture {
       response.destroy()
       return false
     }
-    this.#sources.unpipe()
+    this.sources.unpipe()
     this.#letGo()
     // A handler that goes on writing writes after the end of the other answer, and must not crash us.
     if (!this.#isEnded) response.on('error', () => {})
@@ -133,13 +135,11 @@ export class NodeCapture {
 
   /** A client that has gone away is kept from the handler, which would give up. */
   readonly #hide = (): void => {
-    this.#cover.property('destroyed', () => false)
-    this.#cover.property('closed', () => false)
-    this.#cover.property('_closed', () => false)
+    for (const name of ['destroyed', 'closed', '_closed']) this.#cover.property(name, () => false)
   }
 
   #letGo(): void {
-    this.#sources.stop()
+    this.sources.stop()
     this.#response.off('close', this.#hide)
     this.#cover.lift()
     if (this.#plain !== undefined) pretendSent(this.#response, false)
@@ -159,7 +159,7 @@ export class NodeCapture {
     setStatus(response, head)
     this.#held.push(['writeHead', args])
     this.#plain = head
-    pretendSent(this.#response, true)
+    pretendSent(response, true)
     return response
   }
 
@@ -204,9 +204,8 @@ export class NodeCapture {
     const head = this.#held.length === 0 ? plainHead(this.#response) : this.#plain
     if (head === undefined) return false
     this.#plain = head
-    pretendSent(this.#response, true)
     this.#isPlainEnded = true
-    this.#cover.property('writableEnded', () => true)
+    if (!pretendEnded(this.#response)) this.#cover.property('writableEnded', () => true)
     this.#take(chunk, encoding)
     this.#capture({ body: this.#chunks[0] ?? new Uint8Array() })
     return true

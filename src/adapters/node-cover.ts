@@ -54,7 +54,7 @@ export class Cover {
   readonly #target: Members
   readonly #methods: CoveredMethod[] = []
   /** What was there before, unless it came from the prototype. */
-  readonly #properties = new Map<string, PropertyDescriptor | undefined>()
+  #properties: Map<string, PropertyDescriptor | undefined> | undefined
   #isLifted = false
 
   constructor(target: object) {
@@ -80,6 +80,7 @@ export class Cover {
    * off would cost more.
    */
   property(name: string, cover: () => unknown): void {
+    this.#properties ??= new Map()
     if (this.#properties.has(name)) return
     const target = this.#target
     const own = Reflect.getOwnPropertyDescriptor(target, name)
@@ -113,7 +114,7 @@ export class Cover {
   lift(): void {
     if (this.#isLifted) return
     this.#isLifted = true
-    for (const [name, own] of this.#properties) {
+    for (const [name, own] of this.#properties ?? []) {
       if (own !== undefined) Object.defineProperty(this.#target, name, own)
     }
     for (const method of this.#methods) {

@@ -7,9 +7,9 @@
  * @module
  */
 
-import { type ServerResponse, validateHeaderName } from 'node:http'
+import { ServerResponse, validateHeaderName } from 'node:http'
 import type { Header } from '../core/response.ts'
-import { headersOf, isOfConnection } from './node-head.ts'
+import { groupHeaders, headersOf, isOfConnection } from './node-head.ts'
 
 /** The head of a plain answer. */
 export interface PlainHead {
@@ -69,24 +69,29 @@ function withHeaders(
   before: readonly Header[],
   given: Readonly<Record<string, unknown>>,
 ): readonly Header[] | undefined {
-  const headers = new Map<string, readonly Header[]>()
-  for (const header of before) {
-    const name = header[0].toLowerCase()
-    headers.set(name, [...(headers.get(name) ?? []), header])
-  }
+  const lines: Header[] = []
   const names = new Set<string>()
-  for (const [written, value] of Object.entries(given)) {
+  for (const written of Object.keys(given)) {
     const name = written.toLowerCase()
-    if (names.has(name)) return undefined
+    if (names.has(name) || !isName(written)) return undefined
     names.add(name)
-    if (!isName(written)) return undefined
+    const value = given[written]
     const values: readonly unknown[] = Array.isArray(value) ? value : [value]
-    if (!values.every(isTextOrNumber)) return undefined
-    const lines = values.map((one): Header => [written, String(one)])
-    if (!lines.every(isPlainHeader)) return undefined
-    if (!isOfConnection(name)) headers.set(name, lines)
+    if (values.length === 0) return undefined
+    for (const one of values) {
+      if (!isTextOrNumber(one)) return undefined
+      const line: Header = [written, String(one)]
+      if (!isPlainHeader(line)) return undefined
+      if (!isOfConnection(name)) lines.push(line)
+    }
   }
-  return [...headers.values()].flat()
+  return before.length === 0 ? lines : merged(before, lines)
+}
+
+function merged(before: readonly Header[], given: readonly Header[]): readonly Header[] {
+  const headers = new Map(groupHeaders(before).map((group) => [group[0].toLowerCase(), group]))
+  for (const group of groupHeaders(given)) headers.set(group[0].toLowerCase(), group)
+  return [...headers.values()].flatMap(([name, lines]) => lines.map((line): Header => [name, line]))
 }
 
 function isPlainHeader([name, value]: Header): boolean {
@@ -122,7 +127,36 @@ function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
  * ended must not be said by its own `finished`: a server that closes ends such connections.
  */
 export function pretendSent(response: ServerResponse, isSent: boolean): void {
-  Reflect.set(response, '_header', isSent ? 'held back' : null)
+  Reflect.set(response, '_header', isSent ? HELD : null)
+}
+
+const HELD = 'held back'
+
+/**
+ * One for all responses, which keeps them in the shape that the engine is fast with. It stays on
+ * them, and says what Node says as soon as nothing is pretended any more.
+ */
+const ENDED: PropertyDescriptor & ThisType<object> = {
+  configurable: true,
+  get() {
+    if (Reflect.get(this, '_header') === HELD) return true
+    return Reflect.get(ServerResponse.prototype, 'writableEnded', this)
+  },
+}
+
+/**
+ * Has a response look sent and ended. Says whether it looks ended: not where somebody else has a say
+ * in that.
+ */
+export function pretendEnded(response: ServerResponse): boolean {
+  pretendSent(response, true)
+  let holder: object | null = response
+  while (holder !== ServerResponse.prototype) {
+    if (holder === null || Object.hasOwn(holder, 'writableEnded')) return false
+    // The type of what it gives is open.
+    holder = Object.getPrototypeOf(holder) as object | null
+  }
+  return Reflect.defineProperty(response, 'writableEnded', ENDED)
 }
 
 /** Gives a response the status of a plain head. */

@@ -18,7 +18,7 @@ export class NodeSources {
   constructor(response: ServerResponse, onFailure: (error: unknown) => void) {
     this.#response = response
     this.#onFailure = onFailure
-    response.on('pipe', this.#watch).on('unpipe', this.#forget)
+    response.on('pipe', this.watch).on('unpipe', this.#forget)
   }
 
   /** Parts the response from its sources. */
@@ -28,11 +28,12 @@ export class NodeSources {
 
   /** Stops watching. */
   stop(): void {
-    this.#response.off('pipe', this.#watch).off('unpipe', this.#forget)
+    this.#response.off('pipe', this.watch).off('unpipe', this.#forget)
     for (const source of [...this.#watched.keys()]) this.#forget(source)
   }
 
-  readonly #watch = (source: Readable): void => {
+  /** Watches a stream. */
+  readonly watch = (source: Readable): void => {
     const check = (error?: Error) => {
       // The handler's own listeners come first. One that has given everything is no longer piped.
       process.nextTick(() => this.#watched.has(source) && this.#onFailure(error))

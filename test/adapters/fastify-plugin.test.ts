@@ -1,7 +1,8 @@
 import { connect } from 'node:net'
-import { PassThrough } from 'node:stream'
+import { PassThrough, Readable } from 'node:stream'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { promisify } from 'node:util'
+import { gzipSync } from 'node:zlib'
 import fastify, {
   type FastifyInstance,
   type FastifyReply,
@@ -184,6 +185,145 @@ describe('the Fastify hook', () => {
     expect(refusal.json()).toMatchObject({ code: 'idempotency-key-reused' })
     expect(refusal.headers).toMatchObject({ 'x-sending': '3', 'content-security-policy': 'none' })
     expect(runs).toBe(1)
+  })
+
+  /** What hooks do to a replay, which says what it said first, with their headers. */
+  const replayHooks: Readonly<Record<string, (reply: FastifyReply, payload: unknown) => unknown>> =
+    {
+      'leaves it': (_, payload) => payload,
+      'makes it a stream': (_, payload) => Readable.from([payload, '!']),
+      'makes it a web stream': (_, payload) => new Blob([String(payload), '!']).stream(),
+      'makes it events': (reply, payload) => {
+        reply.type('text/event-stream')
+        return Readable.from([payload, '!'])
+      },
+      'makes it nothing': () => null,
+      'makes it a 204': (reply, payload) => {
+        reply.code(204)
+        return payload
+      },
+      'adds a trailer': (reply, payload) => {
+        reply.trailer('x-end', async () => 'end')
+        return payload
+      },
+      'adds a trailer to a stream': (reply, payload) => {
+        reply.trailer('x-end', async () => 'end')
+        return Readable.from([payload])
+      },
+      'compresses it': (reply, payload) => {
+        reply.header('Content-Encoding', 'gzip')
+        return gzipSync(String(payload))
+      },
+      'breaks it': () =>
+        new Readable({
+          read() {
+            this.destroy(new Error('no source'))
+          },
+        }),
+      'sends it by hand': (reply) => {
+        reply.raw.writeHead(200, { 'X-Hook': 'raw' })
+        reply.raw.write('by hand')
+        reply.raw.end()
+      },
+      'sends its head': (reply) => {
+        reply.raw.setHeader('X-Hook', 'raw').flushHeaders()
+        reply.raw.end('by hand')
+      },
+      'says a header that is not plain': (reply, payload) => {
+        reply.header('X-Other', 'ü')
+        return payload
+      },
+      throws: () => {
+        throw new Error('a hook fails')
+      },
+    }
+
+  for (const [name, hook] of Object.entries(replayHooks)) {
+    test(`sends a replay as it was though a hook ${name}, at once or later`, async () => {
+      let mode: 'off' | 'once' | 'later' = 'off'
+      app.addHook('onSend', (_request, reply, payload, done) => {
+        const act = () => {
+          try {
+            done(null, hook(reply, payload))
+          } catch (error) {
+            // What is thrown here is an error.
+            done(error as Error)
+          }
+        }
+        reply.header('X-Hook', 'raw')
+        if (mode === 'once') act()
+        else if (mode === 'later') setImmediate(act)
+        else done(null, payload)
+      })
+      app.post('/orders', { preHandler: once() }, async (_request, reply) => {
+        reply.header('Vary', ['a', 'b']).header('ETag', '"1"')
+        return create()
+      })
+      const first = await post()
+      for (const next of ['once', 'later'] as const) {
+        mode = next
+        const again = await post()
+        expect([again.statusCode, again.body]).toEqual([200, first.body])
+        const { date: _, 'idempotency-expires': __, ...headers } = first.headers
+        expect(again.headers).toMatchObject({ ...headers, 'idempotent-replayed': 'true' })
+        expect(again.headers).not.toHaveProperty('content-encoding')
+        expect(again.headers).not.toHaveProperty('trailer')
+      }
+      expect(runs).toBe(1)
+    })
+  }
+
+  test('sends a replay whose client has left while a hook worked, and goes on', async () => {
+    const [began, closed, gone] = [signal(), signal(), signal()]
+    const seen: boolean[] = []
+    let sendings = 0
+    app.addHook('onSend', async (_request, reply, payload) => {
+      if (++sendings !== 2) return payload
+      reply.raw.once('close', closed.give)
+      began.give()
+      await gone.given
+      seen.push(reply.raw.destroyed, reply.raw.closed)
+      return payload
+    })
+    app.post('/orders', { preHandler: once() }, create)
+    await app.listen({ host: '127.0.0.1', port: 0 })
+    await post()
+    const socket = connect(portOf(app), '127.0.0.1')
+    const head = 'POST /orders HTTP/1.1\r\nHost: a\r\nIdempotency-Key: key-1\r\n'
+    socket.write(`${head}Content-Type: application/json\r\nContent-Length: 7\r\n\r\n{"a":1}`)
+    await began.given
+    socket.resetAndDestroy()
+    await closed.given
+    gone.give()
+    expect((await post()).headers['idempotent-replayed']).toBe('true')
+    expect([runs, seen]).toEqual([1, [false, false]])
+  })
+
+  test('gives a replay up when a hook sends it by hand from a source that fails', async () => {
+    let sendings = 0
+    app.addHook('onSend', (_request, reply, payload, done) => {
+      if (++sendings === 1) return done(null, payload)
+      const source = new PassThrough()
+      source.on('error', () => {}).pipe(reply.raw)
+      source.write('half of ')
+      setImmediate(() => source.destroy(new Error('The source is gone.')))
+    })
+    app.post('/orders', { preHandler: once() }, create)
+    await post()
+    await expect(post()).rejects.toThrow('The source is gone.')
+    expect(runs).toBe(1)
+  })
+
+  test('keeps what was said of the connection, also for a replay', async () => {
+    app.addHook('onRequest', async (_request, reply) => {
+      reply.raw.setHeader('Connection', 'close')
+    })
+    app.post('/orders', { preHandler: once() }, create)
+    for (const replayed of [undefined, 'true']) {
+      const { headers } = await post()
+      expect(headers).toMatchObject({ connection: 'close' })
+      expect(headers['idempotent-replayed']).toBe(replayed)
+    }
   })
 
   test('keeps the headers that earlier hooks set, also on answers that are not the handler’s', async () => {

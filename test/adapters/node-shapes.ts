@@ -46,6 +46,13 @@ export const nodeShapes: readonly Shape<Handler>[] = [
     handler: (_, res) => void res.writeHead(201, { 'X-One': '1', 'x-two': ['a', 'b'] }).end('ok'),
   },
   {
+    name: 'an explicit head whose empty list takes a header away',
+    handler(_, res) {
+      res.setHeader('X-One', '1')
+      res.writeHead(200, { 'x-one': [] }).end('ok')
+    },
+  },
+  {
     name: 'an explicit head with a flat list, names repeated',
     handler(_, res) {
       res.writeHead(200, 'Fine', ['Set-Cookie', 'a=1', 'X-One', '1', 'Set-Cookie', 'b=2'])

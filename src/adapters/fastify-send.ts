@@ -1,0 +1,134 @@
+/**
+ * Sends an answer by the way of the app's own `onSend` hooks: they add their headers, as to every
+ * answer, but do not get to change this one, which they may have changed when it was first given.
+ *
+ * Nearly always Fastify then writes a head and one body. Only that much is waited for; whatever else
+ * is done to the response is done to a capture, which takes over as if it had been there all the time.
+ *
+ * @module
+ */
+
+import type { ServerResponse } from 'node:http'
+import type { Readable } from 'node:stream'
+import type { CapturedResponse, Header } from '../core/response.ts'
+import { invoke } from './node-calls.ts'
+import { NodeCapture } from './node-capture.ts'
+import { Cover } from './node-cover.ts'
+import { groupHeaders, isOfConnection, setHeaders } from './node-head.ts'
+import { type PlainHead, plainWriteHead, pretendSent } from './node-plain.ts'
+import { sendNode } from './node-protect.ts'
+
+/** What of a Fastify reply sends. */
+export interface SendingReply {
+  readonly raw: ServerResponse
+  code(status: number): unknown
+  header(name: string, value: string | readonly string[]): unknown
+  send(payload: unknown): unknown
+}
+
+/** Sends an answer; resolves when it is on its way. */
+export async function sendThrough(reply: SendingReply, answer: CapturedResponse): Promise<void> {
+  const passage = new Passage(reply.raw, answer)
+  reply.code(answer.status)
+  for (const [name, lines] of groupHeaders(answer.headers)) reply.header(name, lines)
+  reply.send(Buffer.from(answer.body))
+  await passage.wait()
+}
+
+/** Headers that describe a body: those of the answer hold, whatever a hook made of it. */
+const OF_BODY: ReadonlySet<string> = new Set([
+  ...['content-type', 'content-length', 'content-encoding', 'content-range', 'content-md5'],
+  ...['content-digest', 'transfer-encoding', 'trailer', 'etag'],
+])
+
+/** Everything else that begins or ends an answer. */
+const OTHERS = ['writeHeader', 'flushHeaders', 'write', 'destroy']
+
+/** The way of one answer through the hooks. */
+class Passage {
+  readonly #raw: ServerResponse
+  readonly #answer: CapturedResponse
+  readonly #cover: Cover
+  /** The call that wrote the head, and what it wrote. */
+  #held: { readonly args: unknown[]; readonly head: PlainHead } | undefined
+  #isOver = false
+  #sent: Promise<void> | undefined
+  #arrive: (sent?: Promise<void>) => void = () => {}
+
+  constructor(raw: ServerResponse, answer: CapturedResponse) {
+    this.#raw = raw
+    this.#answer = answer
+    this.#cover = new Cover(raw)
+    this.#cover.method('writeHead', (args) => this.#writeHead(args))
+    this.#cover.method('end', (args) => this.#end(args))
+    for (const name of OTHERS) this.#cover.method(name, (args) => this.#otherwise(name, args))
+    raw.on('pipe', this.#capture)
+    if (raw.destroyed || raw.closed) this.#capture()
+  }
+
+  /** Resolves when the answer is on its way. */
+  wait(): Promise<void> | undefined {
+    if (this.#isOver) return this.#sent
+    // A hook takes its time, and the client may leave meanwhile.
+    this.#raw.prependListener('close', this.#onClose)
+    return new Promise((resolve) => {
+      this.#arrive = resolve
+    })
+  }
+
+  #writeHead(args: unknown[]): unknown {
+    const head = this.#held === undefined ? plainWriteHead(this.#raw, args) : undefined
+    if (head === undefined) return this.#otherwise('writeHead', args)
+    this.#held = { args, head }
+    pretendSent(this.#raw, true)
+    return this.#raw
+  }
+
+  #end(args: unknown[]): unknown {
+    if (this.#held === undefined) return this.#otherwise('end', args)
+    const { headers } = this.#held.head
+    this.#leave()
+    send(this.#raw, this.#answer, headers)
+    this.#arrive()
+    return this.#raw
+  }
+
+  #otherwise(name: string, args: unknown[]): unknown {
+    this.#capture()
+    return invoke(this.#raw, name, args)
+  }
+
+  readonly #onClose = (): void => this.#capture()
+
+  readonly #capture = (source?: Readable): void => {
+    this.#leave()
+    const bodyBytesMax = Number.POSITIVE_INFINITY
+    const capture = new NodeCapture(this.#raw, { bodyBytesMax, streams: 'buffer' })
+    if (source !== undefined) capture.sources.watch(source)
+    if (this.#held !== undefined) invoke(this.#raw, 'writeHead', this.#held.args)
+    this.#sent = capture.captured.then(({ headers }) => {
+      if (capture.discard()) send(this.#raw, this.#answer, headers)
+    })
+    this.#arrive(this.#sent)
+  }
+
+  #leave(): void {
+    this.#isOver = true
+    this.#cover.lift()
+    this.#raw.off('pipe', this.#capture).off('close', this.#onClose)
+    if (this.#held !== undefined) pretendSent(this.#raw, false)
+  }
+}
+
+/** Sends an answer with what hooks said of it besides. */
+function send(raw: ServerResponse, answer: CapturedResponse, headers: readonly Header[]): void {
+  for (const name of raw.getHeaderNames()) {
+    // What was said of the connection holds for whatever is sent.
+    if (OF_BODY.has(name) || !isOfConnection(name)) raw.removeHeader(name)
+  }
+  const names = new Set(answer.headers.map(([name]) => name.toLowerCase()))
+  const isOther = ([name]: Header): boolean =>
+    !names.has(name.toLowerCase()) && !OF_BODY.has(name.toLowerCase())
+  setHeaders(raw, headers.filter(isOther))
+  sendNode(raw, answer)
+}
