@@ -12,8 +12,11 @@ import { RepriseError } from '../core/errors.ts'
 import { type BodyDigest, type BodyOptions, bodyDigest, refuseOver } from '../core/fingerprint.ts'
 import { invalid } from '../core/options.ts'
 
-/** A body to read: a fresh stream each time, or `null` where there is none. */
-export type OpenBody = () => ReadableStream<Uint8Array> | null | Promise<ReadableStream | null>
+/** A body: a fresh stream each time, or all of it, or `null` where there is none. */
+type Body = ReadableStream<Uint8Array> | Uint8Array | null
+
+/** Opens a body to read. */
+export type OpenBody = () => Body | Promise<Body>
 
 /**
  * A copy of the body of a request.
@@ -52,12 +55,10 @@ export async function textOf(open: OpenBody, options: BodyOptions): Promise<stri
   return Buffer.concat(chunks).toString()
 }
 
-async function readAll(
-  stream: ReadableStream<Uint8Array> | null,
-  take: (chunk: Uint8Array) => void,
-): Promise<void> {
-  if (stream === null) return
-  const reader = stream.getReader()
+async function readAll(body: Body, take: (chunk: Uint8Array) => void): Promise<void> {
+  if (body === null) return
+  if (body instanceof Uint8Array) return take(body)
+  const reader = body.getReader()
   const cut = (cause: unknown): never => {
     throw new RepriseError(BODY_INVALID, 'The body was cut off', { cause })
   }
@@ -72,4 +73,9 @@ async function readAll(
     reader.cancel(error).catch(() => undefined)
     throw error
   }
+}
+
+/** What an object has by symbols: servers keep there what their requests and responses are made of. */
+export function hiddenIn(object: object): readonly unknown[] {
+  return Object.getOwnPropertySymbols(object).map((name): unknown => Reflect.get(object, name))
 }

@@ -9,6 +9,7 @@
 
 import { nextTick } from 'node:process'
 import type { CapturedResponse, Header } from '../core/response.ts'
+import { hiddenIn } from './fetch-body.ts'
 import type { CaptureOptions } from './options.ts'
 
 /** Captures a response, up to the limit; a stream that goes on beyond it only by its head. */
@@ -20,6 +21,8 @@ export async function captureResponse(
   const headers: readonly Header[] = [...response.headers]
   const head = { status: response.status, headers }
   const streamed = { ...head, body: new Uint8Array(), bodyIsStream: true }
+  const given = givenBody(response)
+  if (given !== undefined && !isEventStream(response)) return { ...head, body: Buffer.from(given) }
   if (response.body === null) return { ...head, body: new Uint8Array() }
   // Events come one by one; a client that waits for the first would wait for ever.
   if (isEventStream(response)) return streamed
@@ -39,6 +42,16 @@ export async function captureResponse(
   // Not awaited: a copy counts as cancelled only when the original is cancelled too.
   reader?.cancel().catch(() => undefined)
   return streamed
+}
+
+/**
+ * The body of a light response of Hono's server on Node: it is made of status, body and headers. The
+ * server sends just those, unless somebody looks at the body, which makes it a real response.
+ */
+function givenBody(response: Response): string | Uint8Array | undefined {
+  const [status, body]: readonly unknown[] = hiddenIn(response).find(Array.isArray) ?? []
+  const isGiven = typeof body === 'string' || body instanceof Uint8Array
+  return isGiven && status === response.status ? body : undefined
 }
 
 /** The response with headers added: the same object, wherever that can be done. */

@@ -100,14 +100,27 @@ export function protectHandler<Req extends Request, Rest extends readonly unknow
  * request's signal on to other calls, and those must not be cancelled half way.
  */
 function holdSignal(request: Request): () => void {
-  const { signal } = request
-  const held = new AbortController()
-  Object.defineProperty(request, 'signal', { value: held.signal, configurable: true })
-  return () => {
-    const abort = () => held.abort(signal.reason)
-    if (signal.aborted) abort()
-    else signal.addEventListener('abort', abort, { once: true })
+  const own = Object.getOwnPropertyDescriptor(request, 'signal')
+  let release = () => {
+    Reflect.deleteProperty(request, 'signal')
+    // That of a protection around this one.
+    if (own !== undefined) Object.defineProperty(request, 'signal', own)
   }
+  // Made only for those who ask, because few do and it takes its time.
+  const get = () => {
+    release()
+    const { signal } = request
+    const held = new AbortController()
+    Object.defineProperty(request, 'signal', { value: held.signal, configurable: true })
+    release = () => {
+      const abort = () => held.abort(signal.reason)
+      if (signal.aborted) abort()
+      else signal.addEventListener('abort', abort, { once: true })
+    }
+    return held.signal
+  }
+  Object.defineProperty(request, 'signal', { get, configurable: true })
+  return () => release()
 }
 
 /** Lets go of a response that is not sent, and of what feeds it. */

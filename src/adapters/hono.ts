@@ -4,13 +4,14 @@
  * @module
  */
 
+import type { IncomingMessage } from 'node:http'
 import type { Context, MiddlewareHandler } from 'hono'
 import type { StatusCode } from 'hono/utils/http-status'
 import { invalid } from '../core/options.ts'
 import type { CapturedResponse } from '../core/response.ts'
 import type { Reprise } from '../engine/reprise.ts'
 import type { Servable } from '../engine/servable.ts'
-import { copyOfBody, type OpenBody } from './fetch-body.ts'
+import { copyOfBody, hiddenIn, type OpenBody } from './fetch-body.ts'
 import { responseParts } from './fetch-capture.ts'
 import { fetchExchange } from './fetch-exchange.ts'
 import { protectFetch } from './fetch-protect.ts'
@@ -101,10 +102,14 @@ function routeOf({ req }: Context): string | null {
 }
 
 /** The client's address, where Hono runs on Node. */
-function ipOf({ env }: Context): string | null {
-  // Whatever the platform gives; Node's server gives the request it was made of.
-  const given = env as { incoming?: { socket?: { remoteAddress?: string } } } | undefined
-  return given?.incoming?.socket?.remoteAddress ?? null
+function ipOf(c: Context): string | null {
+  return incomingOf(c)?.socket?.remoteAddress ?? null
+}
+
+/** The request that Node's server was given. */
+function incomingOf({ env }: Context): IncomingMessage | undefined {
+  // Whatever the platform gives: another may have something else by this name.
+  return (env as { incoming?: IncomingMessage } | undefined)?.incoming
 }
 
 /** What `c.req` keeps of a body, by how it was read; older versions keep `json` as well. */
@@ -117,16 +122,45 @@ interface Kept {
 }
 
 /** The body, also after `c.req` has read it: it keeps what it has read, as the handler will see it. */
-function bodyOf({ req }: Context): OpenBody {
+function bodyOf(c: Context): OpenBody {
+  const { req } = c
+  let whole: Uint8Array | undefined
   return async () => {
     // What is kept are promises, whatever the types say.
     const { arrayBuffer, text, blob, json, formData } = req.bodyCache as unknown as Kept
     const kept = await (arrayBuffer ?? text ?? blob)
     if (kept !== undefined) return new Response(kept).body
     if (json !== undefined) return new Response(JSON.stringify(await json)).body
-    if (formData === undefined) return copyOfBody(req.raw)
+    if (formData === undefined) {
+      whole ??= arrivedBody(req.raw, incomingOf(c))
+      return whole ?? copyOfBody(req.raw)
+    }
     throw invalid(
       'c.req.formData() was read before the route is protected: protect it first, or use c.req.parseBody()',
     )
   }
+}
+
+/**
+ * The body of a request of Node's server that came along with its head, read without a stream. From
+ * then on the server takes `rawBody` for it; one of an older version finds it put back.
+ */
+function arrivedBody(raw: Request, incoming: IncomingMessage | undefined): Uint8Array | undefined {
+  // A request that somebody else has made has a body of its own.
+  if (incoming === undefined || !hiddenIn(raw).includes(incoming) || !isWhole(incoming)) return
+  const bytes: Uint8Array = incoming.read() ?? Buffer.alloc(0)
+  incoming.unshift(bytes)
+  Object.assign(incoming, { rawBody: bytes })
+  return bytes
+}
+
+/** Whether all of the body is there and in nobody's hands, and is not in the way of the next request. */
+function isWhole(incoming: IncomingMessage): boolean {
+  const { readableLength, readableFlowing, readableEncoding } = incoming
+  return (
+    incoming.headers['content-length'] === `${readableLength}` &&
+    readableLength < incoming.readableHighWaterMark &&
+    (readableFlowing ?? readableEncoding) === null &&
+    !incoming.destroyed
+  )
 }

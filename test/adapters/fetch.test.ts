@@ -95,6 +95,13 @@ describe('a handler', () => {
     expect(signal?.reason).toEqual(new Error('gone'))
   })
 
+  test('leaves the request the signal that somebody has given it', async () => {
+    const { signal } = new AbortController()
+    const request = Object.defineProperty(post(), 'signal', { value: signal, configurable: true })
+    await idempotent(reprise(), { caller }, async () => new Response('done'))(request)
+    expect(request.signal).toBe(signal)
+  })
+
   test('learns that the client goes away while its stream is being sent', async () => {
     const client = new AbortController()
     let signal: AbortSignal | undefined

@@ -1,11 +1,11 @@
 import { getRequestListener } from '@hono/node-server'
 import { type Context, type Handler, Hono, type MiddlewareHandler } from 'hono'
 import { describe, expect, test } from 'vitest'
-import { idempotent, runOf } from '../../src/adapters/hono.ts'
+import { idempotent } from '../../src/adapters/hono.ts'
 import { createReprise, memoryStore } from '../../src/index.ts'
-import { type AdapterSpec, ROUTES } from '../../src/testing/adapter-contract.ts'
 import { describeAdapter } from './describe.ts'
-import { bytesFrom, deedResponse, giveUp, listen, parsed, serveFetch } from './fetch-bridge.ts'
+import { giveUp, listen, serveFetch } from './fetch-bridge.ts'
+import { contractApp } from './hono-app.ts'
 
 describeAdapter('Hono', {
   serve(spec) {
@@ -15,39 +15,6 @@ describeAdapter('Hono', {
   // The options of this adapter are given Hono's context.
   header: (c, name) => (c as Context).req.header(name),
 })
-
-/** The app of a spec; what reaches its error handling is kept. */
-function contractApp(spec: AdapterSpec, errors: unknown[]): Hono {
-  const parser: MiddlewareHandler = async (c, next) => {
-    await parsedBody(c)
-    await next()
-  }
-  const protection = spec.options === null ? [] : [idempotent(spec.reprise, spec.options)]
-  const stack: MiddlewareHandler[] = [
-    ...(spec.parser === 'before' ? [parser] : []),
-    ...protection,
-    ...(spec.isMountedTwice ? protection : []),
-    ...(spec.parser === 'after' ? [parser] : []),
-  ]
-  const app = new Hono()
-  app.onError((error, c) => {
-    errors.push(error)
-    return c.text('failed', 500)
-  })
-  for (const route of ROUTES) {
-    for (const middleware of stack) app.use(route, middleware)
-    app.all(route, async (c) => {
-      const body = spec.parser === 'none' ? await bytesFrom(c.req.raw) : await parsedBody(c)
-      const id = c.req.param('id') ?? ''
-      return deedResponse(await spec.deed({ id, body, run: runOf(c) }))
-    })
-  }
-  return app
-}
-
-async function parsedBody(c: Context): Promise<unknown> {
-  return parsed(c.req.raw.headers, await c.req.text())
-}
 
 const caller = () => 'acct_1'
 
