@@ -1,8 +1,9 @@
 /**
  * Answers that were stored, kept near for a while so that a burst of retries costs no store call.
  *
- * It comes with the stores that it spares. Bounded in bytes and in age; an answer is never given from here past its retention. What an
- * operator changes in the store is noticed after `ageMsMax` at the latest.
+ * It comes with the stores that it spares. Bounded in bytes and in age; an answer is never given from
+ * here past its retention. What an operator changes in the store is noticed after `ageMsMax` at the
+ * latest.
  *
  * @module
  */
@@ -98,8 +99,9 @@ function nearOf({ identity, compared }: RecallRequest, route: string): string | 
   return lengthPrefixed(parts)
 }
 
-/** What an entry costs besides its body. */
+/** What an entry costs besides its body, and its text besides its characters. */
 const ENTRY_BYTES = 512
+const NEAR_BYTES = 1024
 
 /**
  * The oldest goes first, a `Map` keeps the order of insertion; one that was used meanwhile is given
@@ -167,7 +169,8 @@ export class ReplayCache {
   /** Keeps an answer, unless it alone is larger than the cache. */
   set({ request, identity, fingerprint, near }: CachedFor, replay: CachedReplay): void {
     const asked = { request, identity, fingerprint, near }
-    const bytes = ENTRY_BYTES + replay.response.body.byteLength + (near?.length ?? 0)
+    const nearBytes = near === undefined ? 0 : NEAR_BYTES + 2 * near.length
+    const bytes = ENTRY_BYTES + replay.response.body.byteLength + nearBytes
     this.forget(request)
     if (bytes > this.#bytesMax) return
 

@@ -2,8 +2,9 @@
  * Duplicates that wait for a request running in another process.
  *
  * All waiters of one record share one watch, one poll and what the store last told one of them, so that
- * a thousand of them cost the store as much as one, also when they come one after the other. Waking is a hint: the woken look again for themselves. Polling is the net under
- * the store's own signals, and what notices an owner that died.
+ * a thousand of them cost the store as much as one, also when they come one after the other. Waking is
+ * a hint: the woken look again for themselves. Polling is the net under the store's own signals, and
+ * what notices an owner that died.
  *
  * @module
  */
