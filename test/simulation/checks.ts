@@ -159,9 +159,10 @@ export class Checks {
     const { tables, quota } = this.#options
     const record = tables.records.get(sent.id)
     const making = this.#makings.get(record?.made ?? 0)
+    // Before its row is there, a transaction has the key for other transactions alone.
     const isStanding =
       making !== undefined &&
-      making.since < sent.sentAt - flightMs &&
+      Math.max(making.since, making.madeAt) < sent.sentAt - flightMs &&
       making.expiresAt > tables.now()
     this.#demand(!isStanding, `${sent.key} has a record and is refused for the quota`)
     const isTrue = retryAfterMs > 0 && retryAfterMs <= (quota?.perMs ?? 0)
