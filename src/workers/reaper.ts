@@ -35,16 +35,14 @@ export interface ReaperParts<Tx> {
 export async function reap<Tx>(parts: ReaperParts<Tx>, isEnough: () => boolean): Promise<Ran> {
   const { work, desk } = parts.store
   const sweep = (batch: Batch) => sweepAll(parts, batch, isEnough)
-  let buried = 0
-  // First, because records may expire as fast as they are swept.
-  if (work !== undefined) {
-    while (!isEnough() && (await buryAbandoned(parts))) buried++
-    while (!isEnough() && (await tellUntold(parts))) continue
-  }
   const done = await sweep((limit) => parts.store.sweep(limit))
   if (desk !== undefined) await sweep((limit) => desk.sweepNotes(limit, parts.notesMs))
   if (work === undefined) return { done }
 
+  // In any case: records may expire as fast as they are swept.
+  let buried = 0
+  while (await buryAbandoned(parts)) buried++
+  while (await tellUntold(parts)) continue
   await sweep((limit) => work.sweepHistory(limit))
   await sweep((limit) => work.letters.sweep(limit))
   await sweep((limit) => work.counts.sweep(limit, parts.countsMs))

@@ -43,13 +43,13 @@ export interface ReplayedAnswer {
 /** Headers to add to the answer of a run. */
 export function freshMarks(
   dialect: Dialect,
-  { key }: Pick<KeyedRequest, 'key'>,
+  request: KeyedRequest,
   { status, fate, expiresInMs, bodyBytesOmitted }: FreshAnswer,
 ): readonly Header[] {
   const { originalRequest, originalRequestOnFirst, expires } = dialect.marks
   const isStored = fate === 'stored'
   return written([
-    [dialect.header, keyText(dialect, key)],
+    [dialect.header, keyText(dialect, request.key)],
     [originalRequest, originalRequestOnFirst ? request.requestId : null],
     [expires, isStored && expiresInMs !== null ? seconds(expiresInMs) : null],
     [STORED, isStored && bodyBytesOmitted === null ? null : 'false'],
@@ -62,12 +62,12 @@ export function freshMarks(
 /** Headers to add to a replay. */
 export function replayMarks(
   dialect: Dialect,
-  request: KeyedRequest,
+  { key }: Pick<KeyedRequest, 'key'>,
   { status, originalRequestId, expiresInMs, bodyBytesOmitted }: ReplayedAnswer,
 ): readonly Header[] {
   const { replayed, originalRequest, expires } = dialect.marks
   return written([
-    [dialect.header, keyText(dialect, request.key)],
+    [dialect.header, keyText(dialect, key)],
     [replayed, 'true'],
     [originalRequest, originalRequestId],
     [expires, seconds(expiresInMs)],
@@ -97,7 +97,7 @@ function retryMark({ marks: { retry } }: Dialect, again: boolean): PossibleHeade
 /** Bare where the key can be written bare, as most clients send it; else as a quoted string. */
 export function keyText({ key: { mode } }: Pick<Dialect, 'key'>, key: string): string {
   const isBare = mode !== 'strict' && /^[!#-+\--:<-[\]-~]+$/.test(key)
-  // Written out here too, because the client is not to load the parser of keys.
+  // Written out, because the client is not to load the parser of keys.
   return isBare ? key : `"${key.replace(/["\\]/g, '\\$&')}"`
 }
 
