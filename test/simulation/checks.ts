@@ -218,11 +218,7 @@ export class Checks {
     for (const effect of this.#options.outside.effects) {
       const other = this.#makings.ofOwner(effect.owner)
       if (effect.id !== id) continue
-      // Leases do not see the locks of a transaction. One that outlasts the retention of what a lease
-      // has made meanwhile finds nothing in its way.
-      const isOutlasted = (other?.expiresAt ?? 0) <= (making?.madeAt ?? 0)
-      const isApart = isOutlasted || areApart(other, making)
-      this.#demand(isApart, `${effect.by} and ${by} both took effect`)
+      this.#demand(areApart(other, making), `${effect.by} and ${by} both took effect`)
     }
   }
 

@@ -28,6 +28,8 @@ const UNIQUE_VIOLATION = '23505'
 const LEASE_LOST = 'RP001'
 /** Raised by our own functions when the app's code has ended the transaction. */
 const ENDED = 'RP002'
+/** Raised by our own function when a transaction was open for longer than the retention. */
+const OUTLASTED = 'RP004'
 
 /** Raised by our own function when a claim is refused that goes with the first statement. */
 const REFUSED = 'RP101'
@@ -66,6 +68,11 @@ export function faultOf(error: unknown, schema: string): TransactionFault {
 /** Whether the app's code has ended the transaction in which a statement of ours was to be the last. */
 export function isEnded(error: unknown): boolean {
   return causesOf(error).some((cause) => codeOf(cause) === ENDED)
+}
+
+/** Whether a transaction was open for longer than its answer would be kept. */
+export function isOutlasted(error: unknown): boolean {
+  return causesOf(error).some((cause) => codeOf(cause) === OUTLASTED)
 }
 
 /** Whether a claim was refused, and with it the statement behind it. */

@@ -4,12 +4,14 @@
  * @module
  */
 
+import { CONFLICT } from '../../core/error-table.ts'
+import { RepriseError } from '../../core/errors.ts'
 import { DuplicateRequest } from '../../engine/duplicate-request.ts'
 import { TransactionEnded } from '../../engine/stage.ts'
 import type { Finish } from '../../engine/store.ts'
 import type { HeldClaim, OpenTransaction, TransactionRequest } from '../../engine/transactions.ts'
 import type { Call, HeldSession, Session, Value } from './client.ts'
-import { isRefused, unavailable } from './faults.ts'
+import { isOutlasted, isRefused, unavailable } from './faults.ts'
 import { keepAlive, type Queries } from './queries.ts'
 import { pack } from './record.ts'
 import type { Running } from './running.ts'
@@ -99,7 +101,8 @@ export function openTransaction<Tx>(opened: Opened<Tx>): OpenTransaction<Tx> {
       end(async () => {
         if (claim !== undefined) await claim()
         const values = finishedValues(request, finish, grant.transaction)
-        const stored = await session.commit({ statement: queries.storeFinished, values })
+        const storing = session.commit({ statement: queries.storeFinished, values })
+        const stored = await storing.catch(explainOutlasted)
         if (stored.length === 0) throw new TransactionEnded()
       }),
     async stage(job) {
@@ -117,6 +120,13 @@ export function openTransaction<Tx>(opened: Opened<Tx>): OpenTransaction<Tx> {
       await session.query(KEEP_ALIVE).catch(() => {})
     },
   }
+}
+
+/** Not run again: it may be the second of two that were sent within the retention. */
+function explainOutlasted(cause: unknown): never {
+  if (!isOutlasted(cause)) throw cause
+  const detail = 'The transaction was open for longer than its answer would be kept, and was undone'
+  throw new RepriseError(CONFLICT, detail, { cause })
 }
 
 function heldClaim<Tx>(grant: Grant, session: HeldSession<Tx>): HeldClaim {

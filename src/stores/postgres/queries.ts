@@ -238,17 +238,22 @@ const beginInQuota = (schema: string) => `
 const beginOrFail = (schema: string) => `
   select ${schema}.open_transaction($1, $2, $3, $4, $5, $6, $7, true) as answer,${BEGUN}`
 
-/** Stores nothing outside the transaction that was begun, which is $14. */
+/**
+ * Stores nothing outside the transaction that was begun, which is $14. Fails once that has outlasted the
+ * retention: what a request in lease mode has stored meanwhile may be gone.
+ */
 const storeFinished = (schema: string) => `
   insert into ${schema}.records (
          fence, created_at, finished_at, expires_at, id, caller, operation, key,
          fingerprint, owner, status, response, resource_type, resource_id, request_id, ip,
          user_agent, counts_until)
   select 1, transaction_timestamp(), moment,
-         moment + $15::double precision * interval '1 millisecond', $1, $2, $3, $4,
+         case when moment < transaction_timestamp() + life then moment + life
+              else ${schema}.refuse_outlasted() end, $1, $2, $3, $4,
          $5, $6, $7, $8, $9, $10, $11, $12, $13,
          moment + $16::double precision * interval '1 millisecond'
-    from (select clock_timestamp() as moment offset 0) clock
+    from (select clock_timestamp() as moment,
+                 $15::double precision * interval '1 millisecond' as life offset 0) clock
    where ${TRANSACTION} = $14
   returning (select ${schema}.notify_waiters(w.id) from ${schema}.waiters w where w.id = $1)::text
             as woken`

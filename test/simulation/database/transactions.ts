@@ -14,6 +14,8 @@ import { refusedByQuota, untilWhen } from './records.ts'
 import { Blocked, DatabaseError, rowLock, Session } from './session.ts'
 import type { RecordRow, Tables } from './tables.ts'
 
+const OUTLASTED = 'the transaction was open for longer than the retention'
+
 /** The transaction is open. */
 export interface Opened {
   readonly outcome: 'execute' | 'recover'
@@ -94,6 +96,10 @@ export function commitTransaction(
   if (isTaken && !tables.has('key-unreserved')) {
     session.end()
     throw new DatabaseError('lost', 'duplicate key value violates unique constraint')
+  }
+  if (tables.now() >= beganAt + finish.retentionMs) {
+    session.end()
+    throw Object.assign(new DatabaseError('other', OUTLASTED), { code: 'RP004' })
   }
   session.writes.push(() => {
     const now = tables.now()

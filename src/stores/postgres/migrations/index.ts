@@ -10,11 +10,12 @@ import { fewerIndexes } from './0007-fewer-indexes.ts'
 import { quota } from './0008-quota.ts'
 import { firstStatement } from './0009-first-statement.ts'
 import { cheaperBegin } from './0010-cheaper-begin.ts'
+import { outlasted } from './0011-outlasted.ts'
 
 /** Every step of the schema, in order. */
 export function migrations(schema: string): readonly Migration[] {
   const first = [records, transactions, work, letters, stats, admin]
-  const steps = [...first, fewerIndexes, quota, firstStatement, cheaperBegin]
+  const steps = [...first, fewerIndexes, quota, firstStatement, cheaperBegin, outlasted]
   return steps.map((step) => ({ ...step, sql: placed(step.sql, schema) }))
 }
 
