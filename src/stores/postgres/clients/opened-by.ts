@@ -11,7 +11,7 @@ import type { Call, Client, Rows } from '../client.ts'
 import { StatementFailed } from '../faults.ts'
 import type { TransactionSource } from '../handles/source.ts'
 import { type ParkedWire, park } from './parked.ts'
-import { inSavepoint, joinOn, type Wire } from './wire.ts'
+import { inSavepoint, joinOn, takingTurns, type Wire } from './wire.ts'
 
 /** The client `driver` with the transactions of `source`. */
 export function openedBy<Tx>(driver: Client<unknown>, source: TransactionSource<Tx>): Client<Tx> {
@@ -44,12 +44,7 @@ export function openedBy<Tx>(driver: Client<unknown>, source: TransactionSource<
 
 /** ORMs need not keep the order of statements that are sent at once. */
 function wireOf<Tx>(source: TransactionSource<Tx>, tx: Tx): Wire<Tx> {
-  let last: Promise<unknown> = Promise.resolve()
-  const inTurn = <T>(run: () => Promise<T>): Promise<T> => {
-    const next = last.then(run)
-    last = next.catch(() => {})
-    return next
-  }
+  const inTurn = takingTurns()
   return {
     handle: tx,
     send: (call) => inTurn(() => send(source, tx, call)),

@@ -19,7 +19,7 @@ import {
 } from '../client.ts'
 import { fly } from './pg-flight.ts'
 import { PgHeldSession } from './pg-held.ts'
-import { beginOn, joinOn, type Wire } from './wire.ts'
+import { beginOn, joinOn, takingTurns, type Wire } from './wire.ts'
 
 /** What the store asks `pg` to execute. */
 export interface PgQuery {
@@ -177,6 +177,7 @@ class PgWire<Tx extends PgPoolClient> implements Wire<Tx> {
     this.handle = connection
     this.#parts = parts
     const pipelines = connection.pipeline === true
+    // A connection that does not pipeline would queue statements itself, which `pg` will give up.
     this.#inTurn = pipelines ? atOnce : takingTurns()
     this.fly =
       pipelines && parts.prepare ? (calls, answers) => this.#fly(calls, answers) : undefined
@@ -220,16 +221,6 @@ class PgWire<Tx extends PgPoolClient> implements Wire<Tx> {
 
 function atOnce<T>(run: () => Promise<T>): Promise<T> {
   return run()
-}
-
-/** A connection that does not pipeline would queue statements itself, which `pg` will give up. */
-function takingTurns(): <T>(run: () => Promise<T>) => Promise<T> {
-  let last: Promise<unknown> = Promise.resolve()
-  return (run) => {
-    const next = last.then(run)
-    last = next.catch(() => {})
-    return next
-  }
 }
 
 async function listenOn(connection: PgPoolClient, listener: Listener): Promise<() => void> {

@@ -131,6 +131,16 @@ async function opened<Tx>(wire: Wire<Tx>, first: Call, { open }: Bracket): Promi
   }
 }
 
+/** Runs what it is given one after the other, whatever becomes of each. */
+export function takingTurns(): <T>(run: () => Promise<T>) => Promise<T> {
+  let last: Promise<unknown> = Promise.resolve()
+  return (run) => {
+    const next = last.then(run)
+    last = next.catch(() => {})
+    return next
+  }
+}
+
 /** Runs `work` between statements that undo what it did if it fails. */
 export async function inSavepoint<T>(
   script: (text: string) => Promise<unknown>,
