@@ -30,6 +30,7 @@ export const FLAWS = [
   'quota-unchecked',
   'quota-before-record',
   'refused-kept',
+  'claim-unsynced',
 ] as const
 
 /** A bug that can be planted. */

@@ -173,10 +173,10 @@ export class Makings {
         `${verb}: the answer of ${before.key} is removed`,
       )
     }
-    if (verb === 'forget') {
+    if (verb === 'forget' || verb === 'crash') {
       const { outside } = this.#options
       const isDone = outside.effects.some(({ owner }) => this.ofOwner(owner)?.made === before.made)
-      if (this.#options.isAtMostOnce) this.#demand(!isDone, `${name} took effect and is forgotten`)
+      if (this.#options.isAtMostOnce) this.#demand(!isDone, `${name} took effect and is gone`)
       making.expiresAt = Number.POSITIVE_INFINITY
       return undefined
     }

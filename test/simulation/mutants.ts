@@ -51,6 +51,10 @@ export const MUTANTS: readonly Mutant[] = [
   flaw('quota-unchecked', 'every fresh key is let in, whatever the quota'),
   flaw('quota-before-record', 'the quota is asked also where the key has a record'),
   flaw('refused-kept', 'a key that was refused for the quota leaves a record'),
+  flaw(
+    'claim-unsynced',
+    'the claim of a handler that can begin at once does not wait for the disk',
+  ),
   ...patches(),
 ]
 

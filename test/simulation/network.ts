@@ -64,6 +64,7 @@ export class Network {
     this.#downUntil = scheduler.now + ms
     this.#epoch++
     for (const session of [...tables.sessions]) session.end()
+    tables.crash()
   }
 
   /** The wire from a machine to the database. */

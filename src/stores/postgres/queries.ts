@@ -11,6 +11,7 @@
  */
 
 import { createHash } from 'node:crypto'
+import { STARTED } from '../../core/record.ts'
 import type { Statement } from './client.ts'
 
 /** The statements of one schema. */
@@ -109,10 +110,17 @@ function ms(instant: string): string {
   return `extract(epoch from ${instant})::double precision * 1000`
 }
 
+/**
+ * Nobody waits for the disk where a new record says that nothing has begun ($10): before anything does,
+ * a recovery point is written, and with that the claim is on the disk as well. A crash of the database
+ * that takes the claim leaves the key as free as it was.
+ */
 const claim = (schema: string) => `
   select ${ANSWER(schema)}
     from ${schema}.claim(
-           $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17) a`
+           $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17) a
+   where case when a.fresh and not a.abandoned and $10 = '${STARTED}'
+              then set_config('synchronous_commit', 'off', true) = 'off' else true end`
 
 const renew = (schema: string) => `
     with lease as materialized

@@ -84,6 +84,9 @@ export interface DatabaseOptions {
   readonly flaws?: ReadonlySet<Flaw>
 }
 
+/** After so long the disk has everything, in milliseconds: three times `wal_writer_delay`. */
+const SYNCED_MS = 600
+
 /** The rows, and what holds between transactions. */
 export class Tables {
   readonly records = new Map<string, RecordRow>()
@@ -100,6 +103,8 @@ export class Tables {
   readonly #onChange: (change: Change) => void
   readonly #flaws: ReadonlySet<Flaw>
   readonly #wakers = new Map<string, Set<() => void>>()
+  /** What only memory has, by record: since when, and what stood there before. */
+  readonly #unsynced = new Map<string, { since: number; before: RecordRow | undefined }>()
   #numbers = 0
 
   constructor({ now, onChange = () => {}, flaws = new Set() }: DatabaseOptions) {
@@ -121,14 +126,33 @@ export class Tables {
   /** Puts `after` in the place of the record; `undefined` removes it. */
   put(id: string, after: RecordRow | undefined, verb: string): void {
     const before = this.records.get(id)
+    this.#unsynced.clear()
     if (after === undefined) this.records.delete(id)
     else this.records.set(id, after)
     this.versions.set(id, (this.versions.get(id) ?? 0) + 1)
     this.#onChange({ kind: 'record', verb, before, after })
   }
 
+  /** As `put`, without waiting for the disk: until something does, a crash undoes it. */
+  putUnsynced(id: string, after: RecordRow, verb: string): void {
+    const others = [...this.#unsynced]
+    const before = this.records.get(id)
+    this.put(id, after, verb)
+    for (const [other, undone] of others) this.#unsynced.set(other, undone)
+    this.#unsynced.set(id, { since: this.now(), before })
+  }
+
+  /** Undoes what only memory had. */
+  crash(): void {
+    const now = this.now()
+    for (const [id, { since, before }] of [...this.#unsynced]) {
+      if (now - since < SYNCED_MS) this.put(id, before, 'crash')
+    }
+  }
+
   /** Tells who watches the database. */
   changed(change: Change): void {
+    this.#unsynced.clear()
     this.#onChange(change)
   }
 
