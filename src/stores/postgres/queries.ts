@@ -13,13 +13,16 @@
 import { createHash } from 'node:crypto'
 import { STARTED } from '../../core/record.ts'
 import type { Statement } from './client.ts'
+import { claimMany, finishMany } from './group-queries.ts'
 
 /** The statements of one schema. */
 export interface Queries {
   readonly claim: Statement
+  readonly claimMany: Statement
   readonly renew: Statement
   readonly advance: Statement
   readonly finish: Statement
+  readonly finishMany: Statement
   readonly release: Statement
   readonly find: Statement
   readonly list: Statement
@@ -53,6 +56,8 @@ export function queries(schema: string): Queries {
   const at = quoted(schema)
   return {
     ...{ claim: named('claim', claim(at)), renew: named('renew', renew(at)) },
+    claimMany: named('claim_many', claimMany(at)),
+    finishMany: named('finish_many', finishMany(at)),
     ...{ advance: named('advance', advance(at)), finish: named('finish', finish(at)) },
     ...{ release: named('release', release(at)), find: named('find', find(at)) },
     list: named('list', list(`${at}.records`)),

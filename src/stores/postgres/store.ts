@@ -25,6 +25,16 @@ import type { Work } from '../../engine/work.ts'
 import { PostgresDesk } from './admin/desk.ts'
 import type { Client, Rows, Value } from './client.ts'
 import { attempt } from './faults.ts'
+import { Grouping } from './grouping.ts'
+import {
+  claimsValue,
+  type Ending,
+  endingsValue,
+  isClaimGroupable,
+  isEndingGroupable,
+  toEnds,
+  toGrants,
+} from './groups.ts'
 import { checkSchema, migrate } from './migrate.ts'
 import { Notices } from './notices.ts'
 import type { PostgresSettings } from './options.ts'
@@ -52,6 +62,8 @@ export class PostgresStore<Tx> implements Store<Tx> {
   readonly #settings: PostgresSettings
   readonly #queries: Queries
   readonly #notices: Notices
+  readonly #claims: Grouping<ClaimRequest, ClaimResult>
+  readonly #ends: Grouping<Ending, boolean>
   #ready: Promise<void> | undefined
   /** Up to where full batches were swept, in milliseconds; `null` once there was no more. */
   #sweptUntil: number | null = null
@@ -62,6 +74,14 @@ export class PostgresStore<Tx> implements Store<Tx> {
     this.#driver = driver
     this.#settings = settings
     this.#queries = queries(schema)
+    this.#claims = new Grouping<ClaimRequest, ClaimResult>({
+      ...{ clock, isGroupable: isClaimGroupable, one: (request) => this.#claim(request) },
+      many: async (all) => toGrants(await this.#send('claimMany', [claimsValue(all)]), all),
+    })
+    this.#ends = new Grouping<Ending, boolean>({
+      ...{ clock, isGroupable: isEndingGroupable, one: (ending) => this.#finish(ending) },
+      many: async (all) => toEnds(await this.#send('finishMany', [endingsValue(all)])),
+    })
     const { wait } = this.#queries
     this.#notices = new Notices({ client, channel: channelOf(schema), wait, clock, listen })
     const wake = (id: string) => this.#notices.wake(id)
@@ -86,7 +106,11 @@ export class PostgresStore<Tx> implements Store<Tx> {
     return this.#ready
   }
 
-  async claim(request: ClaimRequest): Promise<ClaimResult> {
+  claim(request: ClaimRequest): Promise<ClaimResult> {
+    return this.#claims.ask(request)
+  }
+
+  async #claim(request: ClaimRequest): Promise<ClaimResult> {
     const { id, caller, operation, key, fingerprint, owner, origin, quota } = request
     const [row] = await this.#send('claim', [
       ...[pack(id), caller, operation, key, pack(fingerprint)],
@@ -109,15 +133,24 @@ export class PostgresStore<Tx> implements Store<Tx> {
     return rows.length === 1
   }
 
-  finish(claim: Claim, { response, resource, retentionMs }: Finish): Promise<boolean> {
+  async finish(claim: Claim, finish: Finish): Promise<boolean> {
+    const isDone = await this.#ends.ask({ claim, finish })
+    if (isDone) this.#notices.wake(claim.id)
+    return isDone
+  }
+
+  async #finish({ claim, finish: { response, resource, retentionMs } }: Ending): Promise<boolean> {
     const { status, sealed } = response
     const resourceColumns = [resource?.type ?? null, resource?.id ?? null]
     const values = [...holder(claim), status, sealed, ...resourceColumns, retentionMs]
-    return this.#end('finish', claim, values)
+    const [[isDone] = []] = await this.#send('finish', values)
+    return isDone === true
   }
 
-  release(claim: Claim, mode: ReleaseMode): Promise<boolean> {
-    return this.#end('release', claim, [...holder(claim), mode === 'forget'])
+  async release(claim: Claim, mode: ReleaseMode): Promise<boolean> {
+    const [[isDone] = []] = await this.#send('release', [...holder(claim), mode === 'forget'])
+    if (isDone === true) this.#notices.wake(claim.id)
+    return isDone === true
   }
 
   async find(id: string): Promise<ListedRecord | undefined> {
@@ -156,12 +189,6 @@ export class PostgresStore<Tx> implements Store<Tx> {
 
   async close(): Promise<void> {
     this.#notices.close()
-  }
-
-  async #end(verb: 'finish' | 'release', { id }: Claim, values: Value[]): Promise<boolean> {
-    const [[isDone] = []] = await this.#send(verb, values)
-    if (isDone === true) this.#notices.wake(id)
-    return isDone === true
   }
 
   async #sweep(limit: number, from: number | null): Promise<number> {

@@ -1,0 +1,94 @@
+/**
+ * Verbs that are asked for while enough of their kind are on their way go together, as one statement:
+ * one round trip, one commit and one wait for the disk for all of them. Who asks while it is quiet
+ * waits for nobody.
+ *
+ * @module
+ */
+
+import type { Cancel, Clock } from '../../engine/clock.ts'
+
+/** So many statements of a kind are under way before the next ones wait for each other. */
+const FLYING_MAX = 4
+/** At most so many go together. */
+const GROUP_MAX = 50
+/**
+ * After so long a statement that has not answered holds up nobody any more, in milliseconds: its
+ * connection may be gone without a word, and others may be fine.
+ */
+const HELD_UP_MS = 100
+
+/** How a verb is carried out, and by whose timers those who wait lose patience. */
+export interface GroupingOptions<Asked, Answer> {
+  readonly clock: Clock
+  /** Whether it may go with others. */
+  isGroupable(asked: Asked): boolean
+  one(asked: Asked): Promise<Answer>
+  /** Carries out all or, by failing, none; what gets no answer is asked for by itself. */
+  many(asked: readonly Asked[]): Promise<readonly (Answer | undefined)[]>
+}
+
+/** One verb, grouped. */
+export class Grouping<Asked, Answer> {
+  readonly #options: GroupingOptions<Asked, Answer>
+  readonly #waiting: Waiting<Asked, Answer>[] = []
+  #flying = 0
+  #patience: Cancel | undefined
+
+  constructor(options: GroupingOptions<Asked, Answer>) {
+    this.#options = options
+  }
+
+  /** Carries out the verb, alone or with others. */
+  ask(asked: Asked): Promise<Answer> {
+    const { one, isGroupable } = this.#options
+    if (!isGroupable(asked)) return one(asked)
+    if (this.#flying < FLYING_MAX) return this.#fly(() => one(asked))
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ asked, resolve, reject })
+      this.#patience ??= this.#losePatience()
+    })
+  }
+
+  async #fly<T>(run: () => Promise<T>): Promise<T> {
+    this.#flying++
+    try {
+      return await run()
+    } finally {
+      this.#flying--
+      this.#next()
+    }
+  }
+
+  /** Sends those who wait, however much is under way. */
+  #next(): void {
+    this.#patience?.()
+    this.#patience = undefined
+    const group = this.#waiting.splice(0, GROUP_MAX)
+    if (group.length > 0) void this.#fly(() => this.#answer(group))
+    if (this.#waiting.length > 0) this.#patience = this.#losePatience()
+  }
+
+  #losePatience(): Cancel {
+    return this.#options.clock.after(HELD_UP_MS, () => this.#next())
+  }
+
+  async #answer(group: readonly Waiting<Asked, Answer>[]): Promise<void> {
+    const { one, many } = this.#options
+    // One that can not be carried out must not stop the others; and to ask again is safe.
+    const answers =
+      group.length === 1 ? [] : await many(group.map(({ asked }) => asked)).catch(() => [])
+    await Promise.all(
+      group.map(({ asked, resolve, reject }, index) => {
+        const answer = answers[index]
+        return answer === undefined ? one(asked).then(resolve, reject) : resolve(answer)
+      }),
+    )
+  }
+}
+
+interface Waiting<Asked, Answer> {
+  readonly asked: Asked
+  resolve(answer: Answer): void
+  reject(error: unknown): void
+}
