@@ -30,14 +30,6 @@ describe('every order of events', () => {
     })
   }
 
-  it('goes so deep and no deeper where it is told to', async () => {
-    const whole = configOf('lease: 3 on 1 key; crash')
-    const bounded = await explore({ ...whole, depthMax: 6 })
-
-    expect(bounded.depth).toBe(6)
-    expect(bounded.states).toBeLessThan((await explore(whole)).states)
-  })
-
   const FLAWS: readonly (readonly [Flaw, string])[] = [
     ['lease-ignored', 'lease: 3 on 1 key; crash'],
     ['key-unreserved', 'transaction: 3 on 1 key, another body; crash'],

@@ -172,7 +172,6 @@ export const LARGE: readonly ModelConfig[] = [
   {
     ...{ name: 'lease: 2 on 2 keys; crash, lapse, retry', mode: 'lease', asked: TWO_KEYS },
     budget: { crash: 1, lapse: 1, retry: 1 },
-    depthMax: 14,
   },
   {
     ...{ name: 'lease: 3 on 1 key; crash, lapse, retry, operator', mode: 'lease', asked: THREE },
@@ -182,7 +181,6 @@ export const LARGE: readonly ModelConfig[] = [
     ...{ name: 'lease, waiting: 3 on 1 key; lapse', mode: 'lease', asked: THREE },
     options: { waitMs: 900 },
     budget: { lapse: 1 },
-    depthMax: 16,
   },
   {
     ...{ name: 'lease: 3 on 1 key; crash, expiry, retry', mode: 'lease', asked: THREE },
@@ -196,7 +194,6 @@ export const LARGE: readonly ModelConfig[] = [
   {
     ...{ name: 'transaction: 2 on 2 keys; crash, lapse', mode: 'transaction', asked: TWO_KEYS },
     budget: { crash: 1, lapse: 1 },
-    depthMax: 14,
   },
   {
     ...{ name: 'lease: 2 on 1 key; crash, expiry, reaper', mode: 'lease', asked: [[A], [A]] },

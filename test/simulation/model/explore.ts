@@ -48,9 +48,7 @@ export async function explore(
   config: ModelConfig,
   { onState = () => {}, onProgress = () => {}, ...options }: ExploreOptions = {},
 ): Promise<Explored> {
-  const { depthMax = Number.POSITIVE_INFINITY } = config
-  /** States, and the fewest acts that led there. */
-  const visited = new Map<string, number>()
+  const visited = new Set<string>()
   const branches: (readonly number[])[] = [[]]
   const tell = everyFewSeconds(onProgress)
   let [transitions, ends, depth] = [0, 0, 0]
@@ -65,12 +63,9 @@ export async function explore(
       for (;;) {
         depth = Math.max(depth, path.length)
         const state = digest(model.state())
-        const known = visited.get(state)
-        // Where the depth is bounded, a shorter way to a state leads farther from it.
-        if (known !== undefined && (depthMax === Infinity || known <= path.length)) break
-        visited.set(state, path.length)
+        if (visited.has(state)) break
+        visited.add(state)
         onState(model)
-        if (path.length >= depthMax) break
         const acts = model.acts()
         transitions += acts.length
         for (let other = acts.length - 1; other >= 1; other--) branches.push([...path, other])

@@ -79,12 +79,11 @@ function progressed({ name }: ModelConfig, { states, statesPerSecond, open }: Pr
   return `  ${name}: ${states} states, ${statesPerSecond} a second, ${open} branches open`
 }
 
-function report({ name, depthMax }: ModelConfig, came: Explored): void {
+function report({ name }: ModelConfig, came: Explored): void {
   const { states, transitions, ends, depth, isComplete, violation, seconds, cpuSeconds } = came
-  const reach = depthMax === undefined ? 'no state left' : `no state left to depth ${depthMax}`
   const counts = `${states} states, ${transitions} transitions, ${ends} ends, depth ${depth}`
   const took = `${seconds.toFixed(1)} s, ${cpuSeconds.toFixed(1)} s of a core`
-  console.log(`${name}: ${counts}, ${took}: ${isComplete ? reach : 'NOT COMPLETE'}`)
+  console.log(`${name}: ${counts}, ${took}: ${isComplete ? 'no state left' : 'NOT COMPLETE'}`)
   if (violation !== undefined) {
     console.log(`${violation.message}\n  ${violation.acts.join('\n  ')}`)
   }

@@ -41,8 +41,6 @@ export interface ModelConfig {
   readonly options?: Partial<WorldOptions>
   /** How often each of these may happen. */
   readonly budget: Partial<Budget>
-  /** How many acts are followed at most; to the end where it is left out. */
-  readonly depthMax?: number
 }
 
 /** How a run of the model is made. */
