@@ -72,11 +72,13 @@ export interface Opened<Tx> {
   readonly queries: Queries & Pick<WorkQueries, 'stage'>
   /** Wakes who waits for the record in this process. */
   wake(id: string): void
+  /** Told once the record is stored with its answer. */
+  stored(): void
 }
 
 /** The transaction of `session`. */
 export function openTransaction<Tx>(opened: Opened<Tx>): OpenTransaction<Tx> {
-  const { request, session, outcome, grant, queries, wake } = opened
+  const { request, session, outcome, grant, queries, wake, stored } = opened
   const claim = 'claim' in session ? () => session.claim() : undefined
   let isOver = false
   let hasStaged = false
@@ -99,8 +101,9 @@ export function openTransaction<Tx>(opened: Opened<Tx>): OpenTransaction<Tx> {
       end(async () => {
         if (claim !== undefined) await claim()
         const values = finishedValues(request, finish, grant.transaction)
-        const stored = await session.commit({ statement: queries.storeFinished, values })
-        if (stored.length === 0) throw new TransactionEnded()
+        const rows = await session.commit({ statement: queries.storeFinished, values })
+        if (rows.length === 0) throw new TransactionEnded()
+        stored()
       }),
     async stage(job) {
       if (isOver) throw new Error('The transaction is over.')
