@@ -70,14 +70,12 @@ describe('answers that are due at the same moment', () => {
       order.push(index)
     })
     // Comes when others are waiting already, in the middle of their turns.
-    const late = new Promise<void>((resolve) => {
-      setImmediate(async () => {
-        const latecomer = turn()
-        expect(latecomer).toBeInstanceOf(Promise)
-        await latecomer
-        order.push(order.length)
-        resolve()
-      })
+    const later = new Promise((resolve) => setImmediate(resolve))
+    const late = later.then(async () => {
+      const latecomer = turn()
+      expect(latecomer).toBeInstanceOf(Promise)
+      await latecomer
+      order.push(order.length)
     })
     await Promise.all([...due, late])
     expect(order).toEqual(Array.from({ length: 3 * GROUP + 1 }, (_, index) => index))
