@@ -12,6 +12,7 @@ import { NodeCapture } from './node-capture.ts'
 import { soften } from './node-cover.ts'
 import { setHeaders } from './node-head.ts'
 import { shelter } from './node-shelter.ts'
+import { turn } from './node-turns.ts'
 import type { Guard, Protected } from './protect.ts'
 import type { HttpRun } from './watched-handler.ts'
 
@@ -48,7 +49,9 @@ export function protectNode<Req, Tx>(parts: NodeParts<Req, Tx>): Promise<'procee
     if (capture === undefined) throw error
     return fail(parts, { error, capture })
   }
-  const concluded = (result: Protected): 'proceed' | 'answered' => {
+  const concluded = async (result: Protected): Promise<'proceed' | 'answered'> => {
+    const due = result.kind === 'answered' ? turn() : undefined
+    if (due !== undefined) await due
     leave()
     try {
       return conclude(parts, { result, capture })

@@ -123,6 +123,56 @@ describe('a request in transaction mode', () => {
   })
 })
 
+describe('a request whose record was seen with its answer', () => {
+  /** Asks, and waits until nothing is left to be sent: the pool has one connection. */
+  const outcomeOf = async (
+    request: TransactionRequest<pg.PoolClient>,
+    asked = store,
+  ): Promise<string | undefined> => {
+    const begun = await asked.transactions?.begin(request)
+    if (begun !== undefined && 'tx' in begun) await begun.rollback()
+    const connection = await pool.connect()
+    connection.release()
+    return begun?.outcome
+  }
+
+  it('takes one flight, and none more than before where it is another or gone', async () => {
+    const request = fresh()
+    await handle(request, 5000)
+    expect(await outcomeOf(request)).toBe('replay')
+
+    proxy.reset()
+    expect(await outcomeOf(request)).toBe('replay')
+    expect(proxy.flights).toBe(1)
+    expect(await outcomeOf({ ...request, fingerprintsAccepted: ['another'] })).toBe('mismatch')
+    expect(proxy.flights).toBe(2)
+
+    const expire = `update reprise.records set expires_at = now() - interval '1 s' where id = $1`
+    await aside.query(expire, [pack(request.id)])
+    expect(await outcomeOf(request)).toBe('execute')
+    await handle(request, 5001)
+    expect(await outcomeOf(request)).toBe('replay')
+  })
+
+  it('takes a transaction in a process that has not seen it, the first time', async () => {
+    const request = fresh()
+    await handle(request, 6000)
+    const other = postgresStore(pool)
+    await other.ready()
+
+    proxy.reset()
+    expect(await outcomeOf(request, other)).toBe('replay')
+    expect(proxy.flights).toBe(2)
+    expect(await outcomeOf(request, other)).toBe('replay')
+    expect(proxy.flights).toBe(3)
+    const { rows } = await aside.query(`
+      select count(*)::integer as locks
+        from pg_locks join pg_database d on d.oid = database
+       where locktype = 'advisory' and datname = current_database()`)
+    expect(rows).toEqual([{ locks: 0 }])
+  })
+})
+
 describe('the lease verbs', () => {
   it('take one flight each', async () => {
     // What is sent for the first time is prepared then, and an earlier rollback may be on its way.

@@ -74,11 +74,13 @@ export interface Opened<Tx> {
   readonly queries: Queries & Pick<WorkQueries, 'stage'>
   /** Wakes who waits for the record in this process. */
   wake(id: string): void
+  /** Told once the record is stored with its answer. */
+  stored(): void
 }
 
 /** The transaction of `session`. */
 export function openTransaction<Tx>(opened: Opened<Tx>): OpenTransaction<Tx> {
-  const { request, session, outcome, grant, queries, wake } = opened
+  const { request, session, outcome, grant, queries, wake, stored } = opened
   const claim = 'claim' in session ? () => session.claim() : undefined
   let isOver = false
   let hasStaged = false
@@ -102,8 +104,9 @@ export function openTransaction<Tx>(opened: Opened<Tx>): OpenTransaction<Tx> {
         if (claim !== undefined) await claim()
         const values = finishedValues(request, finish, grant.transaction)
         const storing = session.commit({ statement: queries.storeFinished, values })
-        const stored = await storing.catch(explainOutlasted)
-        if (stored.length === 0) throw new TransactionEnded()
+        const rows = await storing.catch(explainOutlasted)
+        if (rows.length === 0) throw new TransactionEnded()
+        stored()
       }),
     async stage(job) {
       if (isOver) throw new Error('The transaction is over.')

@@ -64,7 +64,7 @@ export function queries(schema: string): Queries {
     listUnfinished: named('list_unfinished', list(unfinished(at))),
     sweep: named('sweep', sweep(at)),
     ...{ stats: named('stats', stats(at)), wait: named('wait', wait(at)) },
-    ...{ look: named('look', look(at)), lookInQuota: named('look_in_quota', lookInQuota(at)) },
+    ...{ look: textual('look', look(at)), lookInQuota: textual('look_in_quota', lookInQuota(at)) },
     beginTransaction: textual('begin_transaction', beginTransaction(at)),
     beginInQuota: textual('begin_in_quota', beginInQuota(at)),
     beginOrFail: textual('begin_or_fail', beginOrFail(at)),

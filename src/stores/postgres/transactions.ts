@@ -11,6 +11,9 @@
  *   store_finished + commit ───► the primary key is taken: lost, all is rolled back
  * ```
  *
+ * Who asks for a record that this process has seen with its answer is answered by one look, in no
+ * transaction.
+ *
  * The key is reserved by two advisory locks that end with the transaction, so nothing is written
  * before the end, and nothing stays behind whatever breaks.
  *
@@ -39,6 +42,7 @@ import type {
   TransactionRequest,
   Transactions,
 } from '../../engine/transactions.ts'
+import { Answered } from './answered.ts'
 import { type Call, type Client, IDLE_MS_MAX, type Session, type Statement } from './client.ts'
 import { attempt, faultOf } from './faults.ts'
 import { lockNumber } from './lock.ts'
@@ -63,6 +67,7 @@ export class PostgresTransactions<Tx> implements Transactions<Tx> {
   readonly check: CheckTransactionRoute = checkTransactionRoute
   readonly #parts: TransactionsParts<Tx>
   readonly #running: Running
+  readonly #answered = new Answered()
   /** The isolation that the database gives unless asked for another; known after the first time. */
   #defaultIsolation: unknown
 
@@ -73,7 +78,10 @@ export class PostgresTransactions<Tx> implements Transactions<Tx> {
 
   begin(request: TransactionRequest<Tx>): Promise<OpenTransaction<Tx> | Refusal> {
     const begin = () => (this.#mayHold(request) ? this.#hold(request) : this.#begin(request))
-    const ask = async () => this.#running.refusal(request) ?? (await attempt(BEGIN, begin))
+    const first = this.#mayKnow(request)
+      ? async () => (await this.#recognise(request)) ?? begin()
+      : begin
+    const ask = async () => this.#running.refusal(request) ?? (await attempt(BEGIN, first))
     return this.#parts.client.single ? this.#running.inTurn(request.id, ask) : ask()
   }
 
@@ -124,10 +132,26 @@ export class PostgresTransactions<Tx> implements Transactions<Tx> {
       grant.grant(row)
       return this.#open({ request, session, outcome: found.outcome, grant })
     }
+    if (found.outcome === 'replay') this.#answered.add(request.id)
     const ended = session.rollback()
     // Who asks while the key is locked yet is told the same answer, so a replay need not wait for that.
     if (found.outcome !== 'replay' || join !== undefined || connection !== undefined) await ended
     return found
+  }
+
+  /**
+   * Whether to look before anything is begun. Not for who has a connection already: it may be the last
+   * one. On a single session nothing is gained.
+   */
+  #mayKnow({ id, join, connection }: TransactionRequest<Tx>): boolean {
+    const isOurs = join === undefined && connection === undefined && !this.#parts.client.single
+    return isOurs && this.#answered.has(id)
+  }
+
+  /** What stands in the way of a request whose record was seen with its answer, if it still does. */
+  async #recognise(request: TransactionRequest<Tx>): Promise<Refusal | undefined> {
+    const found = await this.#look({ ...request, quota: undefined })
+    return 'isFresh' in found ? undefined : found
   }
 
   /**
@@ -136,7 +160,10 @@ export class PostgresTransactions<Tx> implements Transactions<Tx> {
    */
   async #lookBefore(request: TransactionRequest<Tx>): Promise<Look | Refusal | undefined> {
     const { join, isolation = this.#defaultIsolation } = request
-    if (join !== undefined || isolation !== 'serializable') return undefined
+    return join !== undefined || isolation !== 'serializable' ? undefined : this.#look(request)
+  }
+
+  async #look(request: TransactionRequest<Tx>): Promise<Look | Refusal> {
     const { client, queries } = this.#parts
     const { id, takesUnknown, caller, quota } = request
     const values = [pack(id), packAll(request.fingerprintsAccepted), takesUnknown]
@@ -181,6 +208,7 @@ export class PostgresTransactions<Tx> implements Transactions<Tx> {
   ): OpenTransaction<Tx> {
     const { queries, wake } = this.#parts
     const { request, session, outcome, grant } = opened
-    return openTransaction({ request, session, outcome, grant, queries, wake })
+    const stored = () => this.#answered.add(request.id)
+    return openTransaction({ request, session, outcome, grant, queries, wake, stored })
   }
 }

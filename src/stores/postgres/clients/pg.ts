@@ -71,29 +71,51 @@ export function pgClient<Tx extends PgPoolClient>(pool: PgPool<Tx>, prepare: boo
   const toQuery = (call: Call) => queryOf(call, prepare)
   const wireOf = (connection: Tx, isPooled: boolean) =>
     new PgWire(connection, { toQuery, isPooled, prepare })
+  // What is not sent ahead or not prepared would gain nothing.
+  const flies = prepare && pool.options?.pipeline === true
   listenForErrors(pool)
+  const query = async (call: Call) => (await pool.query(toQuery(call))).rows
   return {
     source: pool,
     single: false,
-    query: async (call) => (await pool.query(toQuery(call))).rows,
+    query: (call) =>
+      flies && call.statement.isTextual === true ? flyAlone(pool, call, wireOf) : query(call),
     async begin(opening) {
       const own = opening.connection
       return beginOn(wireOf(own ?? (await pool.connect()), own === undefined), opening)
     },
-    // What is not sent ahead or not prepared would gain nothing.
-    hold:
-      prepare && pool.options?.pipeline === true
-        ? async (holding) => {
-            const connection = await pool.connect()
-            return new PgHeldSession(connection, wireOf(connection, true), holding)
-          }
-        : undefined,
+    hold: flies
+      ? async (holding) => {
+          const connection = await pool.connect()
+          return new PgHeldSession(connection, wireOf(connection, true), holding)
+        }
+      : undefined,
     join: (tx, first) => joinOn(wireOf(tx, false), first),
     shelter: () => shelter(pool),
     listen:
       pool.options?.max === 1
         ? undefined
         : async (listener) => listenOn(await pool.connect(), listener),
+  }
+}
+
+/** Executes one statement, without what the library makes of each. */
+async function flyAlone<Tx extends PgPoolClient>(
+  pool: PgPool<Tx>,
+  call: Call,
+  wireOf: (connection: Tx, isPooled: boolean) => PgWire<Tx>,
+): Promise<Rows> {
+  const wire = wireOf(await pool.connect(), true)
+  const answers: Answer[] = []
+  let isBroken = true
+  try {
+    if (wire.fly === undefined) answers.push({ rows: await wire.send(call), command: '' })
+    else await wire.fly([call], answers)
+    isBroken = false
+    return answers[0]?.rows ?? []
+  } finally {
+    // As the pool does it: where a statement has failed, the connection goes.
+    wire.release(isBroken)
   }
 }
 
