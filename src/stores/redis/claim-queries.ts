@@ -36,12 +36,13 @@ const WITHIN_QUOTA = `
 `
 
 const ARGUMENTS = `
-local owner, leaseMs, retentionMs, takesUnknown = unpack(ARGV, 1, 4)
-local fingerprints = ARGV[11]
+local packed = { cmsgpack.unpack(ARGV[1]) }
+local owner = packed[1]
+local leaseMs, retentionMs, takesUnknown = unpack(ARGV, 2, 4)
 
 local function accepts(fingerprint)
-  for i = 12, 11 + fingerprints do
-    if ARGV[i] == fingerprint then return true end
+  for i = 4, #packed do
+    if packed[i] == fingerprint then return true end
   end
   return false
 end
@@ -91,9 +92,8 @@ return { 'unknown' }
  * Says what `core/decide.ts` says, in the same order.
  *
  * - KEYS: record
- * - ARGV: owner, leaseMs, retentionMs, takesUnknown (1 or 0), caller, operation, key, requestId, ip,
- *   user agent, number of accepted fingerprints, these fingerprints, then names and values of
- *   further fields of a fresh record
+ * - ARGV: MessagePack of owner, about, fingerprint and the accepted fingerprints; leaseMs,
+ *   retentionMs, takesUnknown (1 or 0), then names and values of further fields of a fresh record
  * - replies `execute`, `resume` or `recover` with fence and abandoned (1 or 0), and, unless the
  *   record is fresh, recoveryPoint, state, input
  * - replies `replay` with status, sealed, resource, owner, requestId, milliseconds left
@@ -136,8 +136,8 @@ ${parts.beforeFresh}  if kind ~= 'none' then redis.call('DEL', KEYS[1]) end
   local leaseUntil = now + leaseMs
   local expiresAt = math.max(now + retentionMs, leaseUntil)
   redis.call('HSET', KEYS[1], 'fence', 1, 'owner', owner, 'leaseUntil', leaseUntil,
-    'createdAt', now, 'expiresAt', expiresAt, 'about', cmsgpack.pack(unpack(ARGV, 5, 10)),
-    unpack(ARGV, 12 + fingerprints, ${parts.fieldsEnd}))
+    'createdAt', now, 'expiresAt', expiresAt, 'about', packed[2], 'fingerprint', packed[3],
+    unpack(ARGV, 5, ${parts.fieldsEnd}))
   return { 'execute', 1, abandoned }
 end
 ${DECIDE}`

@@ -63,13 +63,13 @@ export async function run(
   { source, sha }: Script,
   { keys, args = [] }: ScriptInput,
 ): Promise<Reply> {
-  const rest = [String(keys.length), ...keys, ...args]
+  const count = String(keys.length)
   return await reaching(async () => {
     try {
-      return await connection.send(keys[0], ['evalsha', sha, ...rest])
+      return await connection.send(keys[0], ['evalsha', sha, count, ...keys, ...args])
     } catch (error) {
       if (!(error instanceof Error && error.message.startsWith('NOSCRIPT'))) throw error
-      return await connection.send(keys[0], ['eval', source, ...rest])
+      return await connection.send(keys[0], ['eval', source, count, ...keys, ...args])
     }
   })
 }

@@ -15,7 +15,7 @@ import {
 } from '../../core/record.ts'
 import type { ClaimRequest, ClaimResult, ListedRecord } from '../../engine/store.ts'
 import type { Argument, Reply } from './client.ts'
-import { compact, expand } from './compact.ts'
+import { compact, expand, pack } from './compact.ts'
 
 /** Names of the Redis keys that belong to records. */
 export class KeyNames {
@@ -58,9 +58,11 @@ export function duration(ms: number): string {
 
 /** Names and values of the fields that are not null. */
 export function fields(values: Readonly<Record<string, string | Uint8Array | null>>): Argument[] {
-  return Object.entries(values).flatMap(([name, value]) =>
-    value === null ? [] : [name, typeof value === 'string' ? value : bytes(value)],
-  )
+  const args: Argument[] = []
+  for (const [name, value] of Object.entries(values)) {
+    if (value !== null) args.push(name, typeof value === 'string' ? value : bytes(value))
+  }
+  return args
 }
 
 /** Bytes as the drivers want them, not copied. */
@@ -69,7 +71,7 @@ export function bytes(value: Uint8Array): Buffer {
 }
 
 /**
- * The arguments of the script for a claim.
+ * The arguments of the script for a claim. What is bytes goes as one: drivers send each apart.
  *
  * @param quotaSet - where the record counts; `null` without a quota
  */
@@ -79,11 +81,15 @@ export function claimArguments(
 ): readonly Argument[] {
   const { owner, leaseMs, retentionMs, takesUnknown, fingerprintsAccepted } = request
   const { caller, operation, key, origin, recoveryPoint, input } = request
+  const { requestId, ip, userAgent } = origin
+  const about = pack([caller, operation, key, requestId, ip, userAgent].map(compact))
+  const fingerprints = [request.fingerprint, ...fingerprintsAccepted].map(compact)
   return [
-    ...[compact(owner), duration(leaseMs), duration(retentionMs), takesUnknown ? '1' : '0'],
-    ...[caller, operation, key, origin.requestId, origin.ip, origin.userAgent].map(compact),
-    ...[String(fingerprintsAccepted.length), ...fingerprintsAccepted.map(compact)],
-    ...fields({ fingerprint: compact(request.fingerprint), recoveryPoint, input, quota: quotaSet }),
+    pack([compact(owner), about, ...fingerprints]),
+    duration(leaseMs),
+    duration(retentionMs),
+    takesUnknown ? '1' : '0',
+    ...fields({ recoveryPoint, input, quota: quotaSet }),
   ]
 }
 

@@ -10,6 +10,7 @@ import type { Argument, Connection, Listener, Primary, Reply } from '../client.t
 /** Per-command settings of node-redis, as far as they are used here. */
 export interface NodeRedisCommandOptions {
   readonly typeMapping?: { readonly 36?: BufferConstructor }
+  readonly timeout?: number
 }
 
 /** What is used of a connection for messages. */
@@ -23,6 +24,8 @@ export interface NodeRedisListener {
 
 /** What is used of a client that `createClient` made. */
 export interface NodeRedisClient {
+  /** Whether commands are sent at once, and do not wait for a connection; some versions do not say. */
+  readonly isReady?: boolean
   sendCommand(args: readonly Argument[], options?: NodeRedisCommandOptions): Promise<unknown>
   duplicate(): NodeRedisListener
 }
@@ -36,12 +39,20 @@ export interface NodeRedisCluster {
     args: Argument[],
     options?: NodeRedisCommandOptions,
   ): Promise<unknown>
-  nodeClient(node: { readonly address: string }): Promise<Pick<NodeRedisClient, 'sendCommand'>>
+  nodeClient(node: {
+    readonly address: string
+  }): Promise<Pick<NodeRedisClient, 'sendCommand' | 'isReady'>>
   duplicate(overrides?: { readonly minimizeConnections?: boolean }): NodeRedisListener
 }
 
 /** 36 is `$`, the mark of a bulk string in the protocol: those come as bytes. */
 const AS_BYTES: NodeRedisCommandOptions = { typeMapping: { 36: Buffer } }
+
+/**
+ * The same without the driver's own bound on how long a command waits to be sent, for which it makes
+ * an `AbortSignal` each time: 15 µs and a timer of five seconds. Whoever calls the store has a bound.
+ */
+const AT_ONCE: NodeRedisCommandOptions = { ...AS_BYTES, timeout: 0 }
 
 /** A connection over a node-redis client. */
 export function nodeRedisConnection(client: NodeRedisClient): Connection {
@@ -72,9 +83,13 @@ export function nodeRedisClusterConnection(cluster: NodeRedisCluster): Connectio
   }
 }
 
-function sender(client: Pick<NodeRedisClient, 'sendCommand'>): Primary['send'] {
-  // The driver leaves the type of a raw reply open; the protocol has only these.
-  return (command) => client.sendCommand(command, AS_BYTES) as Promise<Reply>
+function sender(client: Pick<NodeRedisClient, 'sendCommand' | 'isReady'>): Primary['send'] {
+  return (command) => {
+    // What waits for a connection is given up by the driver, lest it pile up.
+    const options = client.isReady === true ? AT_ONCE : AS_BYTES
+    // The driver leaves the type of a raw reply open; the protocol has only these.
+    return client.sendCommand(command, options) as Promise<Reply>
+  }
 }
 
 async function listen(
