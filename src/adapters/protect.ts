@@ -104,14 +104,15 @@ export class Guard<Req, Tx> {
     let key: string | undefined
     let run: LookedAt | undefined
     try {
-      const route = { rules: this.#rules, options: this.options }
-      const found = await readKey(request, exchange, route)
+      const { options } = this
+      const rules = this.#rules
+      const found = await readKey(request, exchange, { rules, options })
       const refusal = found.kind === 'key' ? undefined : this.#withoutKey(found, exchange)
       if (refusal !== undefined) return refusal
       // What runs in phases has a record in any case: without one nobody could take it up again.
       key = found.kind === 'key' ? found.key : systemRandom.token()
-      run = await lookAt(request, exchange, { ...route, key })
-      const { serve, keyAge } = this.options
+      run = await lookAt(request, exchange, { rules, options, key })
+      const { serve, keyAge } = options
       keyAge?.checkRetention(this.#reprise.options.retentionMs(run.caller))
       const result =
         serve === undefined
@@ -201,9 +202,9 @@ export class Guard<Req, Tx> {
     switch (result.outcome) {
       case 'executed':
       case 'resumed': {
-        const { response } = result
+        const { response, fate, expiresInMs } = result
         const bodyBytesOmitted = omittedBytes(response, this.#reprise.options.bodyBytesMax)
-        const answer = { ...result, status: response.status, bodyBytesOmitted }
+        const answer = { status: response.status, fate, expiresInMs, bodyBytesOmitted }
         const { key, origin } = run
         const marks = freshMarks(dialect, { key, requestId: origin.requestId }, answer)
         if (hasBegun) return { kind: 'executed', marks }

@@ -41,14 +41,17 @@ export async function lookAt<Req>(
   const body = await exchange.digest(contentType, comparison)
   const compared = { method, path, query, contentType, body, version }
   const parts = { caller, key, method, path, route: options.operation ?? route ?? path }
+  // Names go in with the values: the route of one dialect never meets the path of another.
+  const identity: string[] = []
+  for (const part of rules.dialect.identity) identity.push(part, parts[part])
   return {
     caller,
     key,
     compared,
     comparison,
     operation: operationOf(exchange, options),
-    // Names go in with the values: the route of one dialect never meets the path of another.
-    identity: rules.dialect.identity.flatMap((part) => [part, parts[part]]),
+    identity,
+    near: undefined,
     origin: {
       requestId: options.requestId
         ? options.requestId(request)
@@ -62,7 +65,9 @@ export async function lookAt<Req>(
 
 /** The request with its fingerprints, which one that is recalled can do without. */
 export function digested(look: LookedAt): RunRequest {
-  return { ...look, fingerprints: fingerprintRequest(look.compared, look.comparison) }
+  const { caller, operation, key, identity, origin, waitMs, near, compared, comparison } = look
+  const fingerprints = fingerprintRequest(compared, comparison)
+  return { caller, operation, key, fingerprints, identity, origin, waitMs, near }
 }
 
 /** What a request asks for, as it is told. */

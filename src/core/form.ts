@@ -25,6 +25,7 @@ interface Field {
  * @param exclude - fields that are left out
  */
 export function canonicalForm(encoded: string, exclude: readonly string[] = []): string {
+  if (encoded === '') return ''
   const excluded = exclude.map(bytesOf)
   const fields = encoded
     .split('&')

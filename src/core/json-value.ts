@@ -60,10 +60,12 @@ function walk(value: object, exclude: readonly string[]): Walk {
   }
   // Maps, sets, buffers and the like would all become {}.
   if (Object.prototype.toString.call(value) !== '[object Object]') throw unsayable('an object')
-  const entries = Object.entries(value)
-    .filter(([name, member]) => member !== undefined && !exclude.includes(name))
-    .sort(([a], [b]) => (a < b ? -1 : 1))
-    .map(([name, member]) => ({ before: `${JSON.stringify(name)}:`, value: member }))
+  const entries: Entry[] = []
+  for (const name of Object.keys(value).sort()) {
+    const member: unknown = Reflect.get(value, name)
+    if (member === undefined || exclude.includes(name)) continue
+    entries.push({ before: `${JSON.stringify(name)}:`, value: member })
+  }
   return { entries, close: '}', written: 0 }
 }
 

@@ -103,7 +103,10 @@ export function keptHeaders(
   })
 }
 
+const NONE: ReadonlySet<string> = new Set()
+
 function lowerCased(list: readonly string[] = []): ReadonlySet<string> {
+  if (list.length === 0) return NONE
   return new Set(list.map((name) => name.toLowerCase()))
 }
 

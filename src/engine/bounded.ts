@@ -22,7 +22,15 @@ export function within<T, F>(
 ): Promise<T | F> {
   return new Promise((resolve, reject) => {
     const cancel = clock.after(ms, () => resolve(fallback))
-    work.then(resolve, reject).finally(cancel)
+    const answered = (answer: T): void => {
+      cancel()
+      resolve(answer)
+    }
+    const failed = (error: unknown): void => {
+      cancel()
+      reject(error)
+    }
+    work.then(answered, failed)
   })
 }
 

@@ -51,11 +51,11 @@ const ENCRYPTED = 2
  * What most answers have for a head, in the spelling of each framework: 60 bytes less a record. Their
  * places are stored, so more can be put after them, and none between.
  */
-const HEADS: readonly string[] = [
+const USUAL: readonly string[] = [
   'Content-Type,application/json; charset=utf-8',
   'content-type,application/json; charset=utf-8',
   'content-type,application/json',
-].map((header) => headOf([header.split(',')], null))
+]
 
 const BRACKET = 91
 const NEWLINE = 10
@@ -100,9 +100,12 @@ export async function sealResponse(
   response: CapturedResponse,
 ): Promise<SealedResponse> {
   const { status, headers, body, bodyBytesOmitted } = keptOf(options, response)
-  const head = headOf(headers, bodyBytesOmitted)
-  const number = HEADS.indexOf(head)
-  const packed = number === -1 ? `${head}\n` : String.fromCharCode(number)
+  const [header, ...more] = headers
+  const isUsual = more.length === 0 && bodyBytesOmitted === null
+  // Each of them has one comma: no other header reads the same.
+  const number = isUsual ? USUAL.indexOf(String(header)) : -1
+  const packed =
+    number === -1 ? `${JSON.stringify([headers, bodyBytesOmitted])}\n` : String.fromCharCode(number)
   const content = Buffer.concat([Buffer.from(packed), body])
   return { status, sealed: await seal(options, { id, part: `response ${status}` }, content) }
 }
@@ -120,15 +123,15 @@ export async function openResponse(
   const content = await open(options, { id, part: `response ${status}` }, sealed)
   const [first = -1] = content
   const bodyAt = first === BRACKET ? content.indexOf(NEWLINE) + 1 : 1
+  const usual = USUAL[first]
   // A number that is not known is no JSON, or at least no list.
-  const head = parseSealed(HEADS[first] ?? content.toString('utf8', 0, bodyAt))
+  const head =
+    usual === undefined
+      ? parseSealed(content.toString('utf8', 0, bodyAt))
+      : [[usual.split(',')], null]
   const [headers, bodyBytesOmitted]: readonly unknown[] = Array.isArray(head) ? head : []
   if (!isHeaders(headers) || !isOmitted(bodyBytesOmitted)) throw broken('Its head is no head')
   return { status, headers, body: content.subarray(bodyAt), bodyBytesOmitted }
-}
-
-function headOf(headers: readonly (readonly string[])[], bodyBytesOmitted: OmittedBytes): string {
-  return JSON.stringify([headers, bodyBytesOmitted])
 }
 
 /**

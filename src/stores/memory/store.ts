@@ -95,8 +95,8 @@ class MemoryStore implements Store {
   async claim(request: ClaimRequest): Promise<ClaimResult> {
     const now = this.#clock.now()
     const record = this.#records.get(request.id)
-    const claimant = { ...request, fingerprints: request.fingerprintsAccepted }
-    const decision = decide(record, claimant, now)
+    const { owner, takesUnknown, fingerprintsAccepted: fingerprints } = request
+    const decision = decide(record, { owner, takesUnknown, fingerprints }, now)
     if (!('fence' in decision)) return refused(decision.kind, record, now)
     if (request.quota && isFresh(decision)) {
       const over = this.#overQuota(request.caller, request.quota, now)
