@@ -22,15 +22,7 @@ export function within<T, F>(
 ): Promise<T | F> {
   return new Promise((resolve, reject) => {
     const cancel = clock.after(ms, () => resolve(fallback))
-    const answered = (answer: T): void => {
-      cancel()
-      resolve(answer)
-    }
-    const failed = (error: unknown): void => {
-      cancel()
-      reject(error)
-    }
-    work.then(answered, failed)
+    work.then(resolve, reject).finally(cancel)
   })
 }
 
