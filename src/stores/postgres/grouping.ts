@@ -78,12 +78,13 @@ export class Grouping<Asked, Answer> {
     // One that can not be carried out must not stop the others; and to ask again is safe.
     const answers =
       group.length === 1 ? [] : await many(group.map(({ asked }) => asked)).catch(() => [])
-    await Promise.all(
-      group.map(({ asked, resolve, reject }, index) => {
-        const answer = answers[index]
-        return answer === undefined ? one(asked).then(resolve, reject) : resolve(answer)
-      }),
-    )
+    const alone: Promise<void>[] = []
+    for (const [index, { asked, resolve, reject }] of group.entries()) {
+      const answer = answers[index]
+      if (answer === undefined) alone.push(one(asked).then(resolve, reject))
+      else resolve(answer)
+    }
+    await Promise.all(alone)
   }
 }
 
