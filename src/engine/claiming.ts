@@ -131,6 +131,7 @@ async function claimRequest(job: Job): Promise<ClaimRequest> {
     origin,
     quota: job.quota,
     input,
+    writesFirst: job.writesFirst,
     recoveryPoint: marksEffect || input !== null ? STARTED : null,
     // What phases can not tell is for a person to settle.
     takesUnknown: afterCrash !== 'refuse' && input === null,

@@ -43,11 +43,6 @@ export const systemClock: Clock = {
   unix: () => Date.now(),
 }
 
-/** Calls `callback` once events that have come meanwhile, such as those of other connections, were handled. */
-export function afterEvents(callback: () => void): void {
-  setImmediate(callback)
-}
-
 const TOKEN_BYTES = 16
 /** Chance for tokens, drawn for many at once: to ask the system for each costs more than all the rest. */
 const drawn: Buffer = Buffer.alloc(256 * TOKEN_BYTES)

@@ -80,6 +80,8 @@ export interface Job {
    * than the record of its last claim was kept.
    */
   readonly input?: () => Promise<Uint8Array>
+  /** As in a claim. */
+  readonly writesFirst?: boolean
   readonly trace: Trace
 }
 

@@ -55,6 +55,13 @@ export interface ClaimRequest extends RecordIdentity {
   readonly takesUnknown: boolean
   /** Sealed input to keep with a fresh record. */
   readonly input: Uint8Array | null
+  /**
+   * Whether the run writes under its claim before anything begins. A store need not wait for the disk
+   * then: a crash that takes the claim leaves the key as free as it was.
+   *
+   * @default false
+   */
+  readonly writesFirst?: boolean | undefined
   readonly origin: Origin
   /** How many fresh keys the caller may bring; without one, the record made here counts for none. */
   readonly quota?: Quota | undefined

@@ -171,7 +171,7 @@ interface Calling {
 }
 
 /** Whether an attempt is written down before it is made, so that whoever resumes knows of it. */
-function isNoted({ repeat, reconcile }: CallWork): boolean {
+export function isNoted({ repeat, reconcile }: CallWork): boolean {
   return repeat === 'never' || reconcile !== undefined
 }
 

@@ -99,7 +99,7 @@ describe.each(CLAIMS)('a transaction beside a request in lease mode, %o', (optio
 
   it('is undone once it has outlasted what the lease has stored', async () => {
     await pool.query('truncate reprise.records')
-    const outlasting = inBothModes(300, options, untilExpired)
+    const outlasting = inBothModes(2000, options, untilExpired)
 
     await expect(outlasting).rejects.toMatchObject({
       code: 'idempotency-conflict',

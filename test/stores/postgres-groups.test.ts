@@ -1,8 +1,18 @@
+import { PGlite } from '@electric-sql/pglite'
 import pg from 'pg'
+import postgres from 'postgres'
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import { STARTED } from '../../src/core/record.ts'
 import type { ClaimRequest, Store } from '../../src/engine/store.ts'
+import { clientOf } from '../../src/stores/postgres/clients/client-of.ts'
+import {
+  claimsValue,
+  endingsValue,
+  toEnds,
+  toGrants,
+} from '../../src/stores/postgres/groups/values.ts'
 import { postgresStore } from '../../src/stores/postgres/index.ts'
+import { queries } from '../../src/stores/postgres/queries.ts'
 import {
   comparable,
   expectFound,
@@ -19,6 +29,7 @@ import { poolOf } from '../conformance/postgres.harness.ts'
 import { type TemporaryDatabase, temporaryDatabase } from '../support/postgres.ts'
 
 const COUNT = 60
+const STATEMENTS = queries('reprise')
 
 let database: TemporaryDatabase
 let pool: pg.Pool
@@ -142,6 +153,43 @@ describe('claims and ends of many requests at once', () => {
 
     expect(results.at(-1)?.outcome).toBe('in_progress')
   })
+
+  it('are asked for alone where one claim was sent twice: what stands is told to both', async () => {
+    const once = sampleRequest({ input: new Uint8Array([1]) })
+    const again = { ...once, input: new Uint8Array([2]) }
+    const results = await claimAll([...samples(), once, again])
+
+    const inputs = results.slice(COUNT).map((result) => expectGranted(result).input?.[0])
+    expect(inputs[0]).toBe(inputs[1])
+  })
+
+  it('go together through postgres.js and PGlite too', async () => {
+    const sql = postgres(database.url, { max: 1, onnotice: () => {} })
+    const pglite = await PGlite.create()
+    await Promise.all([postgresStore(sql).ready(), postgresStore(pglite).ready()])
+    for (const source of [sql, pglite]) {
+      const client = clientOf(source, true)
+      const requests = samples()
+      const values = [claimsValue(requests)]
+      const rows = await client.query({ statement: STATEMENTS.claimMany, values })
+      const claims = toGrants(rows, requests).map(
+        (grant) => grant && 'claim' in grant && grant.claim,
+      )
+      expect(claims.map((claim) => claim && claim.owner)).toEqual(
+        requests.map(({ owner }) => owner),
+      )
+
+      const endings = requests.map(({ id, owner }) => ({
+        ...{ claim: { id, owner, fence: 1 }, finish: sampleFinish() },
+      }))
+      const ended = await client.query({
+        ...{ statement: STATEMENTS.finishMany, values: [endingsValue(endings)] },
+      })
+      expect(toEnds(ended)).toEqual(requests.map(() => true))
+    }
+    await sql.end()
+    await pglite.close()
+  }, 60_000)
 
   it('know a claim that was carried out and not heard of', async () => {
     const request = sampleRequest()

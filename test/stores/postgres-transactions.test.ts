@@ -129,6 +129,18 @@ describe('a joined transaction', () => {
     expect((await store.transactions?.begin(rivalOf(request)))?.outcome).toBe('replay')
   })
 
+  it('may be older than its answer is kept: when it is committed is up to the user', async () => {
+    const request = sampleRequest()
+    await withConnection(async (join) => {
+      await join.query('begin; select pg_sleep(0.02)')
+      const transaction = await begin(store, { ...request, join })
+      await transaction.commit(sampleFinish({ retentionMs: 1 }))
+      await join.query('commit')
+    })
+
+    expect(await store.find(request.id)).toBeDefined()
+  })
+
   it('leaves nothing when the user rolls back', async () => {
     const request = sampleRequest()
     const before = await countEffects()

@@ -2,6 +2,8 @@ import type pg from 'pg'
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
 import { STARTED } from '../../src/core/record.ts'
 import type { Store } from '../../src/engine/store.ts'
+import { createReprise } from '../../src/index.ts'
+import { foreignCall, operation, phase, respond } from '../../src/phases/index.ts'
 import { postgresStore } from '../../src/stores/postgres/index.ts'
 import {
   rivalOf,
@@ -12,9 +14,10 @@ import {
   takeAndFinish,
 } from '../../src/testing/contract/sample.ts'
 import { poolOf } from '../conformance/postgres.harness.ts'
+import { anything } from '../phases/phases-world.ts'
 import { type TemporaryDatabase, temporaryDatabase } from '../support/postgres.ts'
 
-const UNBEGUN = { recoveryPoint: STARTED, input: new Uint8Array([1]) }
+const UNBEGUN = { recoveryPoint: STARTED, input: new Uint8Array([1]), writesFirst: true }
 
 let database: TemporaryDatabase
 let pool: pg.Pool
@@ -85,6 +88,19 @@ it('what is claimed after the retention of an answer does not wait either', asyn
   expect(await waits()).toEqual(['off'])
 })
 
+it('claims that go together wait as soon as one of them has to', async () => {
+  const together = (length: number) =>
+    Promise.all(Array.from({ length }, () => store.claim(sampleRequest(UNBEGUN))))
+  await together(60)
+  expect(new Set(await waits())).toEqual(new Set(['off']))
+
+  await pool.query('truncate waits')
+  const others = together(30)
+  await Promise.all([others, store.claim(sampleRequest()), together(20)])
+  const [, , , , ...grouped] = await waits()
+  expect(grouped.filter((setting) => setting === 'on').length).toBeGreaterThan(10)
+})
+
 it('a claim waits that takes a run over, or buries one', async () => {
   const request = sampleRequest(UNBEGUN)
   const { claim } = await take(store, request)
@@ -96,4 +112,23 @@ it('a claim waits that takes a run over, or buries one', async () => {
   await expire(request.id)
   expect((await take(store, rivalOf(request))).abandoned).toBe(true)
   expect(await waits()).toEqual(['on'])
+})
+
+it('an operation waits for its claim where its first call is made without a word before', async () => {
+  const reprise = createReprise({ store })
+  const call = { call: async () => 'paid', done: async () => respond(201, 'paid') } as const
+  const firsts = {
+    call: foreignCall(call),
+    noted: foreignCall({ ...call, repeat: 'never' }),
+    phase: phase(async () => respond(201, 'paid')),
+  }
+  const claimed: Record<string, unknown> = {}
+  for (const [name, started] of Object.entries(firsts)) {
+    await pool.query('truncate waits')
+    const pay = operation(name, { reprise, input: anything }, { started })
+    await pay.run({ caller: 'acct', key: name, input: {} })
+    claimed[name] = (await waits())[0]
+  }
+
+  expect(claimed).toEqual({ call: 'on', noted: 'off', phase: 'off' })
 })

@@ -165,14 +165,15 @@ function heldClaim<Tx>(grant: Grant, session: HeldSession<Tx>): HeldClaim {
 }
 
 function finishedValues(
-  { id, caller, operation, key, fingerprint, owner, origin, quota }: TransactionRequest<unknown>,
+  request: TransactionRequest<unknown>,
   { response, resource, retentionMs }: Finish,
   transaction: string,
 ): readonly Value[] {
+  const { id, caller, operation, key, fingerprint, owner, origin, quota, join } = request
   return [
     ...[pack(id), caller, operation, key, pack(fingerprint), pack(owner)],
     ...[response.status, response.sealed],
     ...[resource?.type ?? null, resource?.id ?? null, origin.requestId, origin.ip],
-    ...[origin.userAgent, transaction, retentionMs, quota?.perMs ?? null],
+    ...[origin.userAgent, transaction, retentionMs, quota?.perMs ?? null, join !== undefined],
   ]
 }

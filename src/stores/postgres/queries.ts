@@ -11,9 +11,8 @@
  */
 
 import { createHash } from 'node:crypto'
-import { STARTED } from '../../core/record.ts'
 import type { Statement } from './client.ts'
-import { claimMany, finishMany } from './group-queries.ts'
+import { claimMany, finishMany } from './groups/queries.ts'
 
 /** The statements of one schema. */
 export interface Queries {
@@ -116,15 +115,14 @@ function ms(instant: string): string {
 }
 
 /**
- * Nobody waits for the disk where a new record says that nothing has begun ($10): before anything does,
- * a recovery point is written, and with that the claim is on the disk as well. A crash of the database
- * that takes the claim leaves the key as free as it was.
+ * Nobody waits for the disk for a new record under which something is written before anything begins
+ * ($18): with that the claim is on the disk as well.
  */
 const claim = (schema: string) => `
   select ${ANSWER(schema)}
     from ${schema}.claim(
            $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17) a
-   where case when a.fresh and not a.abandoned and $10 = '${STARTED}'
+   where case when a.fresh and not a.abandoned and $18::boolean
               then set_config('synchronous_commit', 'off', true) = 'off' else true end`
 
 const renew = (schema: string) => `
@@ -253,7 +251,8 @@ const beginOrFail = (schema: string) => `
 
 /**
  * Stores nothing outside the transaction that was begun, which is $14. Fails once that has outlasted the
- * retention: what a request in lease mode has stored meanwhile may be gone.
+ * retention: what a request in lease mode has stored meanwhile may be gone. Not where the transaction is
+ * the user's ($17), who may commit it at any time.
  */
 const storeFinished = (schema: string) => `
   insert into ${schema}.records (
@@ -261,7 +260,7 @@ const storeFinished = (schema: string) => `
          fingerprint, owner, status, response, resource_type, resource_id, request_id, ip,
          user_agent, counts_until)
   select 1, transaction_timestamp(), moment,
-         case when moment < transaction_timestamp() + life then moment + life
+         case when $17::boolean or moment < transaction_timestamp() + life then moment + life
               else ${schema}.refuse_outlasted() end, $1, $2, $3, $4,
          $5, $6, $7, $8, $9, $10, $11, $12, $13,
          moment + $16::double precision * interval '1 millisecond'

@@ -25,7 +25,7 @@ import type { Work } from '../../engine/work.ts'
 import { PostgresDesk } from './admin/desk.ts'
 import type { Client, Rows, Value } from './client.ts'
 import { attempt } from './faults.ts'
-import { Grouping } from './grouping.ts'
+import { Grouping } from './groups/grouping.ts'
 import {
   claimsValue,
   type Ending,
@@ -34,7 +34,7 @@ import {
   isEndingGroupable,
   toEnds,
   toGrants,
-} from './groups.ts'
+} from './groups/values.ts'
 import { checkSchema, migrate } from './migrate.ts'
 import { Notices } from './notices.ts'
 import type { PostgresSettings } from './options.ts'
@@ -117,7 +117,7 @@ export class PostgresStore<Tx> implements Store<Tx> {
       ...[packAll(request.fingerprintsAccepted), pack(owner), request.leaseMs],
       ...[request.retentionMs, request.recoveryPoint, request.takesUnknown, request.input],
       ...[origin.requestId, origin.ip, origin.userAgent],
-      ...[quota?.keys ?? null, quota?.perMs ?? null],
+      ...[quota?.keys ?? null, quota?.perMs ?? null, request.writesFirst === true],
     ])
     return toClaimResult(row, request)
   }
@@ -134,9 +134,7 @@ export class PostgresStore<Tx> implements Store<Tx> {
   }
 
   async finish(claim: Claim, finish: Finish): Promise<boolean> {
-    const isDone = await this.#ends.ask({ claim, finish })
-    if (isDone) this.#notices.wake(claim.id)
-    return isDone
+    return this.#waking(claim, await this.#ends.ask({ claim, finish }))
   }
 
   async #finish({ claim, finish: { response, resource, retentionMs } }: Ending): Promise<boolean> {
@@ -149,8 +147,7 @@ export class PostgresStore<Tx> implements Store<Tx> {
 
   async release(claim: Claim, mode: ReleaseMode): Promise<boolean> {
     const [[isDone] = []] = await this.#send('release', [...holder(claim), mode === 'forget'])
-    if (isDone === true) this.#notices.wake(claim.id)
-    return isDone === true
+    return this.#waking(claim, isDone === true)
   }
 
   async find(id: string): Promise<ListedRecord | undefined> {
@@ -189,6 +186,11 @@ export class PostgresStore<Tx> implements Store<Tx> {
 
   async close(): Promise<void> {
     this.#notices.close()
+  }
+
+  #waking({ id }: Claim, isDone: boolean): boolean {
+    if (isDone) this.#notices.wake(id)
+    return isDone
   }
 
   async #sweep(limit: number, from: number | null): Promise<number> {

@@ -6,13 +6,7 @@
  */
 
 import { decide } from '../../../src/core/decide.ts'
-import {
-  isExpired,
-  isFinished,
-  type KeyRecord,
-  STARTED,
-  statusOf,
-} from '../../../src/core/record.ts'
+import { isExpired, isFinished, type KeyRecord, statusOf } from '../../../src/core/record.ts'
 import {
   advanced,
   claimed,
@@ -74,8 +68,8 @@ export function claim(tables: Tables, request: ClaimRequest): ClaimResult {
   const row: RecordRow = { ...next, ...tried, made, countsUntil }
   if (tables.has('fence-stands-still')) Object.assign(row, { fence: record?.fence ?? row.fence })
   const isAbandoned = record !== undefined && !isFinished(record)
-  const isUnbegun = request.recoveryPoint === STARTED || tables.has('claim-unsynced')
-  if (isFresh && isUnbegun && !isAbandoned) tables.putUnsynced(row.id, row, 'claim')
+  const writesFirst = request.writesFirst === true || tables.has('claim-unsynced')
+  if (isFresh && writesFirst && !isAbandoned) tables.putUnsynced(row.id, row, 'claim')
   else tables.put(row.id, row, 'claim')
   if (over !== undefined) return over
   if (decision.kind === 'recover') withdrawLetter(tables, row, 'A later request took it up.')

@@ -50,7 +50,8 @@ const AS_BYTES: NodeRedisCommandOptions = { typeMapping: { 36: Buffer } }
 
 /**
  * The same without the driver's own bound on how long a command waits to be sent, for which it makes
- * an `AbortSignal` each time: 15 µs and a timer of five seconds. Whoever calls the store has a bound.
+ * an `AbortSignal` each time: 15 µs and a timer of five seconds. Requests have a bound of their own; what
+ * they have given up leaves the driver's queue with the connection, and is withdrawn if it is granted late.
  */
 const AT_ONCE: NodeRedisCommandOptions = { ...AS_BYTES, timeout: 0 }
 

@@ -6,7 +6,7 @@
  * @module
  */
 
-import type { Cancel, Clock } from '../../engine/clock.ts'
+import type { Clock } from '../../../engine/clock.ts'
 
 /** So many statements of a kind are under way before the next ones wait for each other. */
 const FLYING_MAX = 4
@@ -18,7 +18,7 @@ const GROUP_MAX = 50
  */
 const HELD_UP_MS = 100
 
-/** How a verb is carried out, and by whose timers those who wait lose patience. */
+/** How a verb is carried out. */
 export interface GroupingOptions<Asked, Answer> {
   readonly clock: Clock
   /** Whether it may go with others. */
@@ -33,7 +33,6 @@ export class Grouping<Asked, Answer> {
   readonly #options: GroupingOptions<Asked, Answer>
   readonly #waiting: Waiting<Asked, Answer>[] = []
   #flying = 0
-  #patience: Cancel | undefined
 
   constructor(options: GroupingOptions<Asked, Answer>) {
     this.#options = options
@@ -46,31 +45,27 @@ export class Grouping<Asked, Answer> {
     if (this.#flying < FLYING_MAX) return this.#fly(() => one(asked))
     return new Promise((resolve, reject) => {
       this.#waiting.push({ asked, resolve, reject })
-      this.#patience ??= this.#losePatience()
     })
   }
 
+  /** Runs a statement that others wait for until it ends, or has taken too long. */
   async #fly<T>(run: () => Promise<T>): Promise<T> {
     this.#flying++
+    let isCounted = true
+    const leave = (): void => {
+      if (!isCounted) return
+      isCounted = false
+      this.#flying--
+      const group = this.#waiting.splice(0, GROUP_MAX)
+      if (group.length > 0) void this.#fly(() => this.#answer(group))
+    }
+    const cancel = this.#options.clock.after(HELD_UP_MS, leave)
     try {
       return await run()
     } finally {
-      this.#flying--
-      this.#next()
+      cancel()
+      leave()
     }
-  }
-
-  /** Sends those who wait, however much is under way. */
-  #next(): void {
-    this.#patience?.()
-    this.#patience = undefined
-    const group = this.#waiting.splice(0, GROUP_MAX)
-    if (group.length > 0) void this.#fly(() => this.#answer(group))
-    if (this.#waiting.length > 0) this.#patience = this.#losePatience()
-  }
-
-  #losePatience(): Cancel {
-    return this.#options.clock.after(HELD_UP_MS, () => this.#next())
   }
 
   async #answer(group: readonly Waiting<Asked, Answer>[]): Promise<void> {
