@@ -6,11 +6,10 @@
  * @module
  */
 
+import { afterEvents } from './node-clock.ts'
+
 /** Answers in one go: some milliseconds of work. */
 const GROUP = 16
-
-/** As it was when this was loaded: who waits for a turn must not depend on timers that tests put in its place. */
-const afterEvents = setImmediate
 
 /** How many more may go before other events have their turn. */
 let left = GROUP

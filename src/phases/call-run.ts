@@ -5,6 +5,7 @@
  * @module
  */
 
+import { STARTED } from '../core/record.ts'
 import type { Cancel } from '../engine/clock.ts'
 import { Lease } from '../engine/lease.ts'
 import type { Stop } from '../engine/work.ts'
@@ -18,7 +19,7 @@ import {
   unknown,
 } from './foreign-call.ts'
 import { messageOf } from './message.ts'
-import type { Passage } from './passage.ts'
+import type { Blueprint, Passage } from './passage.ts'
 import { LeaseLost, type PhaseRun, type Place } from './phase-run.ts'
 import type { RetryLater, Step } from './step.ts'
 
@@ -170,8 +171,14 @@ interface Calling {
   readonly key: string
 }
 
+/** Whether an operation of these nodes commits something before it makes a foreign call. */
+export function writesFirst(nodes: Blueprint['nodes']): boolean {
+  const first = nodes.get(STARTED)
+  return first !== undefined && (first.kind === 'phase' || isNoted(first))
+}
+
 /** Whether an attempt is written down before it is made, so that whoever resumes knows of it. */
-export function isNoted({ repeat, reconcile }: CallWork): boolean {
+function isNoted({ repeat, reconcile }: CallWork): boolean {
   return repeat === 'never' || reconcile !== undefined
 }
 

@@ -10,7 +10,7 @@ import { RepriseError } from '../core/errors.ts'
 import { digestValue, fingerprintRequest } from '../core/fingerprint.ts'
 import type { CanonicalOptions } from '../core/json.ts'
 import { invalid, type RunOptions, whole } from '../core/options.ts'
-import { type Origin, STARTED } from '../core/record.ts'
+import type { Origin } from '../core/record.ts'
 import { takeClaim } from '../engine/claiming.ts'
 import type { Context } from '../engine/context.ts'
 import type { Flight } from '../engine/flights.ts'
@@ -27,7 +27,7 @@ import { settle } from '../engine/settle.ts'
 import type { Granted } from '../engine/store.ts'
 import type { Isolation } from '../engine/transactions.ts'
 import type { TakenRecord, Work } from '../engine/work.ts'
-import { isNoted } from './call-run.ts'
+import { writesFirst } from './call-run.ts'
 import { Drive } from './drive.ts'
 import { Envelope, graphOf } from './envelope.ts'
 import type { Checked, Graph } from './graph.ts'
@@ -218,8 +218,8 @@ export class Operation<Tx, Input> implements Servable, Completable {
     const envelope = new Envelope(job.options, job.identity.id)
     const sealed = () =>
       envelope.sealInput({ token: random.token(), version, graph, input: valid.value })
-    const writesFirst = this.#writesFirst()
-    return settle(context, job, () => this.#start({ ...job, input: sealed, writesFirst }))
+    const own = { input: sealed, writesFirst: writesFirst(this.#blueprint.nodes) }
+    return settle(context, job, () => this.#start({ ...job, ...own }))
   }
 
   async resume(taken: TakenRecord): Promise<RunResult> {
@@ -237,12 +237,6 @@ export class Operation<Tx, Input> implements Servable, Completable {
     const stored = await new Envelope(this.reprise.options, id).openInput(input)
     // It was stored as the schema made it.
     await onAbandon({ caller, key, point: recoveryPoint, input: stored.input as Input })
-  }
-
-  /** Whether a commit comes before any foreign call. */
-  #writesFirst(): boolean {
-    const first = this.#blueprint.nodes.get(STARTED)
-    return first !== undefined && (first.kind === 'phase' || isNoted(first))
   }
 
   /** Begins a flight: claims, and runs the phases if the claim is granted. */

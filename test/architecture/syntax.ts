@@ -9,9 +9,10 @@ import { type Breach, type Source, walk } from './source.ts'
 
 /**
  * The ports of time and chance: what they wrap is touched nowhere else. The client has its own,
- * because the engine's lie on Node's modules, which browsers do not have.
+ * because the engine's lie on Node's modules, which browsers do not have, and what only Node has lies
+ * with its adapters.
  */
-const PORTS = new Set(['engine/clock.ts', 'client/clock.ts'])
+const PORTS = new Set(['engine/clock.ts', 'client/clock.ts', 'adapters/node-clock.ts'])
 const PORT_NAMES = new Set([
   ...['setTimeout', 'setInterval', 'setImmediate'],
   ...['randomBytes', 'randomUUID', 'randomInt', 'randomFill', 'getRandomValues'],

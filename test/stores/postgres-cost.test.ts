@@ -76,7 +76,7 @@ async function walOfRecord(): Promise<number> {
   const bytes = await walBytes(client, STATEMENTS.storeFinished, [
     ...[pack(id), caller, operation, key, pack(fingerprint), pack(owner)],
     ...[BODY.status, BODY.sealed, null, null, origin.requestId, origin.ip, origin.userAgent],
-    ...[rows[0].transaction, 86_400_000, null],
+    ...[rows[0].transaction, 86_400_000, null, false],
   ])
   await client.query('commit')
   client.release()
@@ -114,7 +114,7 @@ describe('a request in transaction mode', () => {
       await walBytes(aside, STATEMENTS.look, [pack(id), packAll([fingerprint]), false]),
       await walBytes(aside, STATEMENTS.claim, [
         ...[pack(id), caller, operation, key, pack(fingerprint), packAll([fingerprint])],
-        ...[pack(owner), 1000, 1000, null, false, null, null, null, null, null, null],
+        ...[pack(owner), 1000, 1000, null, false, null, null, null, null, null, null, false],
       ]),
     ]
 
