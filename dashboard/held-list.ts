@@ -4,7 +4,7 @@
  * @module
  */
 
-import { useEffect, useRef, useState } from 'preact/hooks'
+import { useLayoutEffect, useRef, useState } from 'preact/hooks'
 import type { Page } from '../src/admin/admin.ts'
 import type { ApiError } from './api.ts'
 import { useResource } from './resource.ts'
@@ -29,7 +29,8 @@ export function useHeldList<T>(path: string, idOf: (item: T) => string): HeldLis
   const [shown, setShown] = useState<{ path: string; page: Page<T> }>()
   const isForced = useRef(false)
 
-  useEffect(() => {
+  // Before anybody has seen it: what comes in the meantime would else be shown as if it had been there.
+  useLayoutEffect(() => {
     if (data === undefined) return
     setShown((before) => {
       const isNew = before === undefined || before.path !== path || isForced.current
