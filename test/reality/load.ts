@@ -4,8 +4,14 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { Slot } from './fleet.ts'
 import type { NodeMessage } from './node.ts'
 
-/** How many clients there are at a time. */
-const LANES = 12
+/** How the clients are. */
+export interface Clients {
+  /** How many there are at a time. */
+  readonly lanes: number
+  /** Whether they are content to hear that nobody knows. */
+  readonly takesUnknown: boolean
+}
+
 /** How long clients insist after the last fault, in milliseconds, before a key counts as stuck. */
 const INSIST_MS = 120_000
 
@@ -13,19 +19,19 @@ const INSIST_MS = 120_000
 export class Load {
   readonly #slots: readonly Slot[]
   /** Whether nobody knows is an answer: under a lease, after a crash. */
-  readonly #takesUnknown: boolean
+  readonly #clients: Clients
   readonly answers = new Map<string, NodeMessage>()
   readonly keys: string[] = []
   #lanes: readonly Promise<void>[] = []
   #until = Number.POSITIVE_INFINITY
 
-  constructor(slots: readonly Slot[], takesUnknown: boolean) {
+  constructor(slots: readonly Slot[], clients: Clients) {
     this.#slots = slots
-    this.#takesUnknown = takesUnknown
+    this.#clients = clients
   }
 
   begin(): void {
-    this.#lanes = Array.from({ length: LANES }, () => this.#lane())
+    this.#lanes = Array.from({ length: this.#clients.lanes }, () => this.#lane())
   }
 
   /** Waits for so many answers more. */
@@ -74,7 +80,7 @@ export class Load {
       const slot = this.#slots[Math.floor(Math.random() * this.#slots.length)]
       const answer = await slot?.ask(key)
       if (answer?.status != null) return answer
-      if (this.#takesUnknown && answer?.outcome === 'unknown') return answer
+      if (this.#clients.takesUnknown && answer?.outcome === 'unknown') return answer
       await delay(20 + 80 * Math.random())
     }
     return undefined

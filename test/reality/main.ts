@@ -1,5 +1,5 @@
 /**
- * `npm run reality -- [--mode transaction,first-statement,phases,redis] [--kills 500] [--zombies 50]
+ * `npm run reality -- [--mode transaction,first-statement,phases,lease,redis] [--kills 500] [--zombies 50]
  * [--restarts 20] [--cuts 50] [--shortages 10] [--fulls 10] [--minutes 10]`: that many faults in each
  * mode, and a row of a table for each.
  *
@@ -10,7 +10,7 @@ import { parseArgs } from 'node:util'
 import type { Mode } from './node.ts'
 import { type Report, runReality } from './run.ts'
 
-const MODES: readonly Mode[] = ['transaction', 'first-statement', 'phases', 'redis']
+const MODES: readonly Mode[] = ['transaction', 'first-statement', 'phases', 'lease', 'redis']
 const COLUMNS: readonly (keyof Report)[] = [
   ...(['mode', 'requests', 'kills', 'zombies', 'restarts', 'cuts'] as const),
   ...(['shortages', 'fulls', 'unknown', 'marked'] as const),

@@ -23,7 +23,7 @@ import { createWorkers } from '../../src/workers/index.ts'
  * How requests run: in a transaction, in one that claims with its first statement, in phases, or under
  * a lease in Redis.
  */
-export type Mode = 'transaction' | 'first-statement' | 'phases' | 'redis'
+export type Mode = 'transaction' | 'first-statement' | 'phases' | 'lease' | 'redis'
 
 /** What a node is started with. */
 export interface NodeTask {
@@ -90,11 +90,14 @@ function inTransactions(claim: 'first' | 'with-first-statement'): Run {
   return (key) => reprise.runInTransaction(requestOf(key), handler(key), { claim })
 }
 
-async function underLeases(): Promise<Run> {
+async function inRedis(): Promise<Run> {
   const client = createClient({ url: task.redisUrl })
   client.on('error', () => {})
   await client.connect()
-  const reprise: LeaseReprise = createReprise({ store: redisStore(client), ...common })
+  return underLeases(createReprise({ store: redisStore(client), ...common }))
+}
+
+function underLeases(reprise: LeaseReprise): Run {
   return (key) =>
     reprise.run(requestOf(key), async () => {
       const token = randomBytes(9).toString('base64url')
@@ -182,7 +185,8 @@ const tell = (message: NodeMessage) => void process.send?.(message)
 const runs: Record<Mode, () => Run | Promise<Run>> = {
   transaction: () => inTransactions('first'),
   'first-statement': () => inTransactions('with-first-statement'),
-  ...{ phases: inPhases, redis: underLeases },
+  lease: () => underLeases(createReprise({ store: postgresStore(pool), ...common })),
+  ...{ phases: inPhases, redis: inRedis },
 }
 const run = await runs[task.mode]()
 

@@ -28,6 +28,14 @@ describe('three nodes under load, killed, frozen, cut off, and the store restart
     TIMEOUT_MS,
   )
 
+  it(
+    'repeat nothing under leases in PostgreSQL',
+    async () => {
+      expect(await runReality('lease', FAULTS, MINUTES)).toMatchObject(NONE)
+    },
+    TIMEOUT_MS,
+  )
+
   it.skipIf(isRedisMissing())(
     'repeat nothing under leases in Redis',
     async () => {

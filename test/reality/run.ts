@@ -48,6 +48,14 @@ const SLOTS = 3
 /** Answers between two faults. */
 const PROGRESS = 4
 
+/** How many clients there are at a time. */
+const LANES = 12
+/** So many that what each node asks of PostgreSQL goes together. */
+const LANES_MANY = 60
+
+/** Modes in which a run that was killed may have taken effect, so that nobody can say. */
+const LEASED: ReadonlySet<Mode> = new Set(['lease', 'redis'])
+
 /**
  * Starts servers and nodes, does harm under load, and counts.
  *
@@ -71,7 +79,8 @@ export async function runReality(mode: Mode, wanted: Faults, minutes: number): P
   const slots = Array.from({ length: SLOTS }, () => new Slot(script, task))
   try {
     await Promise.all(slots.map((slot) => slot.boot()))
-    const load = new Load(slots, mode === 'redis')
+    const lanes = mode === 'lease' ? LANES_MANY : LANES
+    const load = new Load(slots, { lanes, takesUnknown: LEASED.has(mode) })
     load.begin()
     const faults = await reign(wanted, load, {
       ...{ slots, until: began + minutes * 60_000 },
@@ -183,7 +192,7 @@ async function count(
     }
   }
   const unanswered = load.keys.length - load.answers.size
-  const stuck = unanswered + (mode === 'redis' ? 0 : await unfinished(url))
+  const stuck = unanswered + (LEASED.has(mode) ? 0 : await unfinished(url))
   return { unknown, marked, duplicates, lost, stuck, changed }
 }
 
