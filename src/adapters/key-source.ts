@@ -7,6 +7,7 @@
 import type { FingerprintOptions } from '../core/fingerprint.ts'
 import { FORM_FIELD } from '../core/form-field.ts'
 import { type KeyResult, parseKey, quoted } from '../core/key.ts'
+import { isLater } from '../core/later.ts'
 import { essenceOf, isForm } from '../core/media-type.ts'
 import { fieldOf } from './body-field.ts'
 import { type Exchange, headerOf } from './exchange.ts'
@@ -17,15 +18,18 @@ import type { HttpOptions, RouteRules } from './options.ts'
  *
  * @throws RepriseError `idempotency-key-expired`
  */
-export async function readKey<Req>(
+export function readKey<Req>(
   request: Req,
   exchange: Exchange,
   { rules, options }: { rules: RouteRules; options: HttpOptions<Req> },
-): Promise<KeyResult> {
-  const lines = await linesOf(request, exchange, { rules, options })
-  const found = parseKey(lines, rules.dialect.key)
-  if (found.kind === 'key') options.keyAge?.check(found.key)
-  return found
+): KeyResult | PromiseLike<KeyResult> {
+  const check = (lines: readonly string[]): KeyResult => {
+    const found = parseKey(lines, rules.dialect.key)
+    if (found.kind === 'key') options.keyAge?.check(found.key)
+    return found
+  }
+  const lines = linesOf(request, exchange, { rules, options })
+  return isLater(lines) ? lines.then(check) : check(lines)
 }
 
 /** What a request is compared by: all but the key itself, wherever it is. */
@@ -46,13 +50,16 @@ export function comparedBy<Req>(
 }
 
 /** The field lines that may hold the key; a form field counts only where no header is sent. */
-async function linesOf<Req>(
+function linesOf<Req>(
   request: Req,
   exchange: Exchange,
   { rules, options }: { rules: RouteRules; options: HttpOptions<Req> },
-): Promise<readonly string[]> {
+): readonly string[] | PromiseLike<readonly string[]> {
   const source = options.key ?? { header: rules.dialect.header }
-  if (typeof source === 'function') return linesIn(await source(request))
+  if (typeof source === 'function') {
+    const value = source(request)
+    return isLater(value) ? value.then(linesIn) : linesIn(value)
+  }
   if ('field' in source) return fieldLines(exchange, source.field, rules)
   if ('query' in source) {
     return new URLSearchParams(exchange.query).getAll(source.query).map(quoted)

@@ -22,12 +22,13 @@ import {
 } from '../core/error-table.ts'
 import { isClientErrorCode, isRepriseError, type RepriseError } from '../core/errors.ts'
 import type { KeyResult } from '../core/key.ts'
+import { isLater } from '../core/later.ts'
 import type { Occurrence } from '../core/problem.ts'
 import type { CapturedResponse, Header } from '../core/response.ts'
 import { systemRandom } from '../engine/clock.ts'
 import type { RunRequest } from '../engine/job.ts'
 import type { AnyReprise } from '../engine/reprise.ts'
-import type { RunResult } from '../engine/result.ts'
+import type { Replayed, RunResult } from '../engine/result.ts'
 import { omittedBytes } from '../engine/seal.ts'
 import type { Servable } from '../engine/servable.ts'
 import type { Isolation } from '../engine/transactions.ts'
@@ -106,12 +107,14 @@ export class Guard<Req, Tx> {
     try {
       const { options } = this
       const rules = this.#rules
-      const found = await readKey(request, exchange, { rules, options })
+      const read = readKey(request, exchange, { rules, options })
+      const found = isLater(read) ? await read : read
       const refusal = found.kind === 'key' ? undefined : this.#withoutKey(found, exchange)
       if (refusal !== undefined) return refusal
       // What runs in phases has a record in any case: without one nobody could take it up again.
       key = found.kind === 'key' ? found.key : systemRandom.token()
-      run = await lookAt(request, exchange, { rules, options, key })
+      const look = lookAt(request, exchange, { rules, options, key })
+      run = isLater(look) ? await look : look
       const { serve, keyAge } = options
       keyAge?.checkRetention(this.#reprise.options.retentionMs(run.caller))
       const result =
@@ -121,7 +124,8 @@ export class Guard<Req, Tx> {
       if (result.outcome === 'rejected') {
         return this.#reject(exchange, { ...result.occurrence, key })
       }
-      return await this.#answer(request, { run, result, hasBegun: watched.hasBegun })
+      const answer = this.#answer(request, { run, result, hasBegun: watched.hasBegun })
+      return isLater(answer) ? await answer : answer
     } catch (error) {
       const isOurs = isRepriseError(error) && error !== watched.thrown
       if (isOurs && key !== undefined && this.#isUnreadable(error, watched.hasBegun)) {
@@ -194,10 +198,10 @@ export class Guard<Req, Tx> {
     return reprise.runInTransaction(request, execute, options)
   }
 
-  async #answer(
+  #answer(
     request: Req,
     { run, result, hasBegun }: { run: LookedAt; result: RunResult; hasBegun: boolean },
-  ): Promise<Protected> {
+  ): Protected | PromiseLike<Protected> {
     const { dialect } = this.#rules
     switch (result.outcome) {
       case 'executed':
@@ -213,16 +217,9 @@ export class Guard<Req, Tx> {
         return { kind: 'answered', response: { ...response, headers } }
       }
       case 'replayed': {
-        const isAllowed = (await this.options.authorizeReplay?.(request)) ?? true
-        if (!isAllowed) return this.#refused({ ...REPLAY_FORBIDDEN, key: run.key })
-        const { response, requestId, expiresInMs } = result
-        if (this.options.sensitive === true && response.bodyBytesOmitted !== null) {
-          return this.#refused({ ...RESULT_GONE, key: run.key })
-        }
-        const replay = { ...response, originalRequestId: requestId, expiresInMs }
-        const headers = [...response.headers, ...replayMarks(dialect, run, replay)]
-        const replayed = { ...response, status: replayStatusOf(dialect, response.status), headers }
-        return { kind: 'answered', response: replayed }
+        const isAllowed = this.options.authorizeReplay?.(request)
+        const replay = (is: boolean | undefined) => this.#replay(is ?? true, run, result)
+        return isLater(isAllowed) ? isAllowed.then(replay) : replay(isAllowed)
       }
       case 'in_progress':
       case 'postponed':
@@ -234,6 +231,22 @@ export class Guard<Req, Tx> {
       case 'mismatch':
       case 'unknown':
         return this.#refused({ ...refusals[result.outcome], key: run.key })
+    }
+  }
+
+  #replay(isAllowed: boolean, run: LookedAt, replayed: Replayed): Protected {
+    if (!isAllowed) return this.#refused({ ...REPLAY_FORBIDDEN, key: run.key })
+    const { response, requestId, expiresInMs } = replayed
+    if (this.options.sensitive === true && response.bodyBytesOmitted !== null) {
+      return this.#refused({ ...RESULT_GONE, key: run.key })
+    }
+    const { dialect } = this.#rules
+    const { status, headers, body, bodyBytesOmitted } = response
+    const replay = { status, bodyBytesOmitted, originalRequestId: requestId, expiresInMs }
+    const marked = [...headers, ...replayMarks(dialect, run, replay)]
+    return {
+      kind: 'answered',
+      response: { status: replayStatusOf(dialect, status), headers: marked, body },
     }
   }
 

@@ -5,6 +5,7 @@
  */
 
 import type { CapturedResponse } from '../core/response.ts'
+import { started } from '../engine/bounded.ts'
 import type { Run } from '../engine/run.ts'
 import type { TransactionRun } from '../engine/transaction-handler.ts'
 
@@ -28,14 +29,12 @@ export class WatchedHandler<Tx> {
   }
 
   constructor(execute: Execute<Tx>) {
-    this.execute = async (run) => {
+    this.execute = (run) => {
       this.#run = run
-      try {
-        return await execute(run)
-      } catch (error) {
+      return started(() => execute(run)).catch((error: unknown) => {
         this.thrown = error
         throw error
-      }
+      })
     }
   }
 }

@@ -22,25 +22,67 @@ export function within<T, F>(
 ): Promise<T | F> {
   return new Promise((resolve, reject) => {
     const cancel = clock.after(ms, () => resolve(fallback))
-    work.then(resolve, reject).finally(cancel)
+    work.then(
+      (value) => {
+        cancel()
+        resolve(value)
+      },
+      (error: unknown) => {
+        cancel()
+        reject(error)
+      },
+    )
   })
 }
 
-/** What {@link storeCall} puts in the place of an answer that did not come in time. */
-const LATE: unique symbol = Symbol('late')
+/** How a call to the store is bounded. */
+export interface Bounds {
+  readonly clock: Clock
+  /** How long it may take, in milliseconds. */
+  readonly ms: number
+  /** Told when it failed, or took too long. */
+  readonly onError?: (error: unknown) => void
+}
 
 /**
- * One call to the store, bounded in time; whatever goes wrong comes out as a `RepriseError`.
+ * One call to the store, bounded in time; whatever goes wrong comes out as a `RepriseError`. Every
+ * request makes some, so each is one promise and no more.
  *
  * @throws RepriseError `idempotency-store-unavailable`, or what the store itself reports
  */
-export async function storeCall<T>(clock: Clock, ms: number, call: () => Promise<T>): Promise<T> {
+export function storeCall<T>({ clock, ms, onError }: Bounds, call: () => Promise<T>): Promise<T> {
+  return new Promise((resolve, reject) => {
+    let isOver = false
+    const fail = (error: RepriseError): void => {
+      if (isOver) return
+      isOver = true
+      cancel()
+      onError?.(error)
+      reject(error)
+    }
+    const work = started(call)
+    const cancel = clock.after(ms, () =>
+      fail(new RepriseError(STORE_UNAVAILABLE, `The store took more than ${ms} ms`)),
+    )
+    work.then(
+      (answer) => {
+        isOver = true
+        cancel()
+        resolve(answer)
+      },
+      (cause: unknown) => {
+        const isTold = isRepriseError(cause)
+        fail(isTold ? cause : new RepriseError(STORE_UNAVAILABLE, 'The store failed', { cause }))
+      },
+    )
+  })
+}
+
+/** What `work` comes to; a throw is a failure as well. */
+export function started<T>(work: () => Promise<T>): Promise<T> {
   try {
-    const answer = await within<T, typeof LATE>(clock, { ms, work: call(), fallback: LATE })
-    if (answer !== LATE) return answer
-  } catch (cause) {
-    if (isRepriseError(cause)) throw cause
-    throw new RepriseError(STORE_UNAVAILABLE, 'The store failed', { cause })
+    return Promise.resolve(work())
+  } catch (error) {
+    return Promise.reject(error)
   }
-  throw new RepriseError(STORE_UNAVAILABLE, `The store took more than ${ms} ms`)
 }

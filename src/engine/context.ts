@@ -5,8 +5,9 @@
  */
 
 import { callerDigest } from '../core/identity.ts'
+import { isLater } from '../core/later.ts'
 import type { CapturedResponse } from '../core/response.ts'
-import { storeCall } from './bounded.ts'
+import { started, storeCall } from './bounded.ts'
 import type { Clock, Random } from './clock.ts'
 import { Durations } from './durations.ts'
 import {
@@ -93,17 +94,21 @@ export class Context<Tx> {
   }
 
   /** Does `work`, and notes on the request how long it took. */
-  async timed<T>(
-    { trace }: Job,
-    part: 'handlerMs' | 'waitedMs',
-    work: () => Promise<T>,
-  ): Promise<T> {
+  timed<T>({ trace }: Job, part: 'handlerMs' | 'waitedMs', work: () => Promise<T>): Promise<T> {
     const startedAt = this.clock.now()
-    try {
-      return await work()
-    } finally {
+    const note = (): void => {
       trace[part] = (trace[part] ?? 0) + this.clock.now() - startedAt
     }
+    return started(work).then(
+      (value) => {
+        note()
+        return value
+      },
+      (error: unknown) => {
+        note()
+        throw error
+      },
+    )
   }
 
   /** Tells the listener of a request that came to no run. */
@@ -112,13 +117,9 @@ export class Context<Tx> {
   }
 
   /** One call to the store, bounded; a failure is told to the listener and thrown. */
-  async call<T>(job: Job, call: () => Promise<T>): Promise<T> {
-    try {
-      return await storeCall(this.clock, job.options.storeTimeoutMs, call)
-    } catch (error) {
-      this.emit('store_error', job, error)
-      throw error
-    }
+  call<T>(job: Job, call: () => Promise<T>): Promise<T> {
+    const onError = (error: unknown): void => this.emit('store_error', job, error)
+    return storeCall({ clock: this.clock, ms: job.options.storeTimeoutMs, onError }, call)
   }
 
   /** Work that goes on after the answer was given; `settled` waits for it. It must not throw. */
@@ -134,13 +135,14 @@ export class Context<Tx> {
   }
 
   /** The answer as it is to be stored. */
-  async finish(
+  finish(
     { options, identity, retentionMs }: Job,
     response: CapturedResponse,
-    rest: Pick<Finish, 'resource'>,
-  ): Promise<Finish> {
-    const sealed = await sealResponse(options, identity.id, response)
-    return { response: sealed, retentionMs, resource: rest.resource }
+    { resource }: Pick<Finish, 'resource'>,
+  ): Finish | Promise<Finish> {
+    const sealed = sealResponse(options, identity.id, response)
+    if (!isLater(sealed)) return { response: sealed, retentionMs, resource }
+    return sealed.then((later) => ({ response: later, retentionMs, resource }))
   }
 
   /** The result of a run whose answer is stored; `askedAt` is when the store was asked to. */

@@ -8,6 +8,7 @@ import { recordId } from '../core/identity.ts'
 import { invalid, type ResolvedRunOptions } from '../core/options.ts'
 import type { Quota } from '../core/quota.ts'
 import type { Origin, RecordIdentity } from '../core/record.ts'
+import type { RecallRequest } from './replay-cache.ts'
 
 /** What the engine needs to know about a request. */
 export interface RunRequest {
@@ -37,12 +38,12 @@ export interface RunRequest {
    */
   readonly waitMs?: number | undefined
   /**
-   * All of the request as one text: the same for the same identity and fingerprint, and for no other.
-   * An answer that is kept near is found by it without a digest; see `recall`.
+   * The request as it was before it was digested: once its answer was asked for again, it is found by
+   * that alone; see `recall`.
    *
    * @default none
    */
-  readonly near?: string | undefined
+  readonly recalled?: RecallRequest | undefined
 }
 
 /** What is noted of a request on its way, for who watches. */
@@ -62,8 +63,8 @@ export interface Job {
   readonly identity: RecordIdentity
   /** Same identity and same fingerprint: what duplicates share within the process. */
   readonly request: string
-  /** The same as one text that is no digest, where the request has one. */
-  readonly near?: string | undefined
+  /** As in a request. */
+  readonly recalled?: RecallRequest | undefined
   readonly fingerprint: string
   readonly fingerprints: readonly string[]
   readonly owner: string
@@ -102,7 +103,7 @@ export function createJob(
   return {
     identity: { id, caller, operation, key },
     request: `${id} ${fingerprint}`,
-    near: request.near,
+    recalled: request.recalled,
     fingerprint,
     fingerprints,
     owner,

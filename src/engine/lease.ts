@@ -85,7 +85,7 @@ export class Lease {
     const askedAt = clock.now()
     try {
       const call = () => store.renew(claim, leaseMs)
-      const isHeld = await storeCall(clock, leaseMs / RENEWALS_PER_LEASE, call)
+      const isHeld = await storeCall({ clock, ms: leaseMs / RENEWALS_PER_LEASE }, call)
       if (this.#isOver) return
       if (!isHeld) return this.#lose()
       this.#held(askedAt)

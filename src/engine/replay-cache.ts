@@ -63,15 +63,7 @@ export interface CachedReplay {
 }
 
 /** The request that an answer is cached for. */
-export type CachedFor = Pick<Job, 'request' | 'identity' | 'fingerprint' | 'near'>
-
-interface Entry extends CachedReplay {
-  readonly asked: CachedFor
-  readonly bytes: number
-  readonly staleAt: number
-  /** Whether it was given since it last came to be the oldest. */
-  isUsed: boolean
-}
+export type CachedFor = Pick<Job, 'request' | 'identity' | 'fingerprint'>
 
 /** Who is told of a request that an answer from here has settled. */
 export type Listening = Pick<Context<never>, 'ended'>
@@ -82,18 +74,16 @@ export interface RecallRequest {
   readonly compared: ComparedRequest & { readonly body: BodyDigest }
   /** Where it came from. */
   readonly origin: Origin
-  /** All of it as one text, noted here for who runs it. */
-  near?: string | undefined
 }
 
 /** Longer texts are not worth keeping. */
-const NEAR_LENGTH_MAX = 4096
+const TEXT_LENGTH_MAX = 4096
 
 /** All of a request as one text; `undefined` where it is long, or no text. */
-function nearOf({ identity, compared }: RecallRequest, route: string): string | undefined {
+function textOf({ identity, compared }: RecallRequest, route: string): string | undefined {
   const { method, path, query, contentType, body, version } = compared
   const { form, text } = body
-  if (text === undefined || text.length > NEAR_LENGTH_MAX) return undefined
+  if (text === undefined || text.length > TEXT_LENGTH_MAX) return undefined
   const parts = [route, ...identity, method, path, query ?? '', contentType ?? '', form, text]
   if (version !== undefined) parts.push(version)
   return lengthPrefixed(parts)
@@ -101,22 +91,102 @@ function nearOf({ identity, compared }: RecallRequest, route: string): string | 
 
 /** What an entry costs besides its body, and its text besides its characters. */
 const ENTRY_BYTES = 512
-const NEAR_BYTES = 1024
+const TEXT_BYTES = 1024
 
 /**
- * The oldest goes first, a `Map` keeps the order of insertion; one that was used meanwhile is given
- * another round. To move it with each use would cost more than all the rest.
+ * Bodies up to this are kept as a text with a character for each byte. As bytes they would keep the
+ * block alive that Node cuts small buffers from, many times their size.
+ */
+const CUT_BYTES_MAX = 4096
+
+/** An answer, with no more than it takes: most are never asked for. */
+class Entry {
+  readonly request: string
+  readonly identity: CachedFor['identity']
+  readonly fingerprint: string
+  readonly requestId: string | null
+  readonly expiresAt: number
+  readonly staleAt: number
+  /** All of the request, from when the answer was first given. */
+  text: string | undefined
+  readonly #bytes: number
+  readonly #head: Omit<OpenedResponse, 'body'>
+  #body: string | Uint8Array
+
+  constructor(asked: CachedFor, { response, requestId, expiresAt }: CachedReplay, staleAt: number) {
+    const { status, headers, body, bodyBytesOmitted } = response
+    this.request = asked.request
+    this.identity = asked.identity
+    this.fingerprint = asked.fingerprint
+    this.requestId = requestId
+    this.expiresAt = expiresAt
+    this.staleAt = staleAt
+    this.text = undefined
+    this.#bytes = ENTRY_BYTES + body.byteLength
+    this.#head = { status, headers, bodyBytesOmitted }
+    this.#body = body.byteLength <= CUT_BYTES_MAX ? bytesOf(body).toString('latin1') : body
+  }
+
+  get bytes(): number {
+    return this.text === undefined ? this.#bytes : this.#bytes + TEXT_BYTES + 2 * this.text.length
+  }
+
+  get response(): OpenedResponse {
+    // What was asked for once is kept ready.
+    if (typeof this.#body === 'string') this.#body = Buffer.from(this.#body, 'latin1')
+    const { status, headers, bodyBytesOmitted } = this.#head
+    return { status, headers, body: this.#body, bodyBytesOmitted }
+  }
+}
+
+function bytesOf({ buffer, byteOffset, byteLength }: Uint8Array): Buffer {
+  return Buffer.from(buffer, byteOffset, byteLength)
+}
+
+/** Answers that are about as old. */
+class Generation {
+  readonly #byRequest = new Map<string, Entry>()
+  /** The same by the whole text of the request, which takes no digest to find. */
+  readonly #byText = new Map<string, Entry>()
+  bytes = 0
+
+  find(request: string): Entry | undefined {
+    return this.#byRequest.get(request)
+  }
+
+  findByText(text: string): Entry | undefined {
+    return this.#byText.get(text)
+  }
+
+  get hasTexts(): boolean {
+    return this.#byText.size > 0
+  }
+
+  add(entry: Entry): void {
+    this.#byRequest.set(entry.request, entry)
+    if (entry.text !== undefined) this.#byText.set(entry.text, entry)
+    this.bytes += entry.bytes
+  }
+
+  remove(entry: Entry): void {
+    if (!this.#byRequest.delete(entry.request)) return
+    if (entry.text !== undefined) this.#byText.delete(entry.text)
+    this.bytes -= entry.bytes
+  }
+}
+
+/**
+ * Two generations: what is asked for comes to the young one, and the old one goes as a whole. To take
+ * answers out one by one would cost each request more than all the rest.
  */
 export class ReplayCache {
-  readonly #entries = new Map<string, Entry>()
-  /** The same by the whole text of the request, which takes no digest to find. */
-  readonly #near = new Map<string, Entry>()
+  #young = new Generation()
+  #old = new Generation()
   readonly #routes = new WeakMap<object, string>()
   #routeCount = 0
   readonly #clock: Pick<Clock, 'now'>
   readonly #bytesMax: number
   readonly #ageMsMax: number
-  #bytes = 0
 
   constructor(clock: Pick<Clock, 'now'>, options: Required<ReplayCacheOptions>) {
     this.#clock = clock
@@ -125,26 +195,34 @@ export class ReplayCache {
   }
 
   /** The answer to the request, if it is here and may still be given. */
-  get(request: string): Replayed | undefined {
-    return this.#given(this.#entries.get(request))
+  get({
+    request,
+    recalled,
+    options,
+  }: Pick<Job, 'request' | 'recalled' | 'options'>): Replayed | undefined {
+    const entry = this.#young.find(request) ?? this.#old.find(request)
+    if (entry === undefined) return undefined
+    // Who has asked again may do so once more: the next time it takes no digest.
+    const text = recalled === undefined ? undefined : textOf(recalled, this.#nameOf(options))
+    return this.#give(entry, text)
   }
 
   /**
-   * The same by the text of the request, which is noted on it; the listener is told.
+   * The same by the text of the request; the listener is told.
    *
-   * @param route - an object of its own for each route: another may compare in another way
+   * @param route - the options in force, which no other route has: another may compare in another way
    */
-  recall(request: RecallRequest, route: object, context: Listening): Replayed | undefined {
+  recall(request: RecallRequest, route: Job['options'], context: Listening): Replayed | undefined {
+    if (!this.#young.hasTexts && !this.#old.hasTexts) return undefined
     const startedAt = this.#clock.now()
-    const near = nearOf(request, this.#nameOf(route))
-    request.near = near
-    const entry = near === undefined ? undefined : this.#near.get(near)
-    const replayed = this.#given(entry)
-    if (entry !== undefined && replayed !== undefined) {
-      const { identity, fingerprint } = entry.asked
-      const { origin } = request
-      context.ended('replayed', { identity, fingerprint, origin, startedAt, trace: {} })
-    }
+    const text = textOf(request, this.#nameOf(route))
+    if (text === undefined) return undefined
+    const entry = this.#young.findByText(text) ?? this.#old.findByText(text)
+    const replayed = entry && this.#give(entry, text)
+    if (entry === undefined || replayed === undefined) return undefined
+    const { identity, fingerprint } = entry
+    const { origin } = request
+    context.ended('replayed', { identity, fingerprint, origin, startedAt, trace: {} })
     return replayed
   }
 
@@ -154,56 +232,48 @@ export class ReplayCache {
     return name
   }
 
-  #given(entry: Entry | undefined): Replayed | undefined {
-    if (entry === undefined) return undefined
+  #give(entry: Entry, text: string | undefined): Replayed | undefined {
     const now = this.#clock.now()
     if (entry.staleAt <= now) {
       this.#remove(entry)
       return undefined
     }
-    entry.isUsed = true
+    const known = text ?? entry.text
+    if (this.#young.find(entry.request) === undefined || entry.text !== known) {
+      this.#remove(entry)
+      entry.text = known
+      this.#add(entry)
+    }
     const { response, requestId, expiresAt } = entry
     return { outcome: 'replayed', response, requestId, expiresInMs: expiresAt - now }
   }
 
   /** Keeps an answer, unless it alone is larger than the cache. */
-  set({ request, identity, fingerprint, near }: CachedFor, replay: CachedReplay): void {
-    const asked = { request, identity, fingerprint, near }
-    const nearBytes = near === undefined ? 0 : NEAR_BYTES + 2 * near.length
-    const bytes = ENTRY_BYTES + replay.response.body.byteLength + nearBytes
-    this.forget(request)
-    if (bytes > this.#bytesMax) return
-
+  set(asked: CachedFor, replay: CachedReplay): void {
+    this.forget(asked.request)
     const staleAt = Math.min(this.#clock.now() + this.#ageMsMax, replay.expiresAt)
-    const { response, requestId, expiresAt } = replay
-    for (const oldest of this.#entries.values()) {
-      if (this.#bytes + bytes <= this.#bytesMax) break
-      if (oldest.isUsed) this.#spare(oldest)
-      else this.#remove(oldest)
-    }
-    const isUsed = false
-    const entry: Entry = { response, requestId, expiresAt, asked, bytes, staleAt, isUsed }
-    this.#entries.set(request, entry)
-    if (near !== undefined) this.#near.set(near, entry)
-    this.#bytes += bytes
+    this.#add(new Entry(asked, replay, staleAt))
   }
 
   /** Keeps an answer from being given again, because an operator says so. */
   forget(request: string): void {
-    const entry = this.#entries.get(request)
+    const entry = this.#young.find(request) ?? this.#old.find(request)
     if (entry !== undefined) this.#remove(entry)
   }
 
-  #spare(entry: Entry): void {
-    entry.isUsed = false
-    this.#entries.delete(entry.asked.request)
-    this.#entries.set(entry.asked.request, entry)
+  #add(entry: Entry): void {
+    const { bytes } = entry
+    if (bytes > this.#bytesMax) return
+    if (this.#young.bytes + bytes > this.#bytesMax / 2) {
+      this.#old = this.#young
+      this.#young = new Generation()
+    }
+    if (this.#young.bytes + this.#old.bytes + bytes > this.#bytesMax) this.#old = new Generation()
+    this.#young.add(entry)
   }
 
   #remove(entry: Entry): void {
-    const { request, near } = entry.asked
-    this.#entries.delete(request)
-    if (near !== undefined) this.#near.delete(near)
-    this.#bytes -= entry.bytes
+    this.#young.remove(entry)
+    this.#old.remove(entry)
   }
 }

@@ -224,7 +224,7 @@ class Engine<Tx> implements LeaseReprise, TransactionReprise<Tx> {
   }
 
   recall(request: RecallRequest): Replayed | undefined {
-    return this.#context.cache?.recall(request, this, this.#context)
+    return this.#context.cache?.recall(request, this.options, this.#context)
   }
 
   skip(skipped: Skipped): void {

@@ -18,6 +18,7 @@ import { promisify } from 'node:util'
 import { brotliCompress, brotliDecompress, constants } from 'node:zlib'
 import { SEAL_BROKEN } from '../core/error-table.ts'
 import { RepriseError } from '../core/errors.ts'
+import { isLater } from '../core/later.ts'
 import type { ResolvedRunOptions } from '../core/options.ts'
 import type { SealedResponse } from '../core/record.ts'
 import { type CapturedResponse, type Header, keptHeaders } from '../core/response.ts'
@@ -57,6 +58,9 @@ const USUAL: readonly string[] = [
   'content-type,application/json',
 ]
 
+/** Each by its place. */
+const USUAL_HEADS: readonly Uint8Array[] = USUAL.map((_, number) => Uint8Array.of(number))
+
 const BRACKET = 91
 const NEWLINE = 10
 
@@ -93,21 +97,21 @@ export function omittedBytes(
   return body.byteLength <= bodyBytesMax ? null : body.byteLength
 }
 
-/** Seals what is kept of a response, for the record `id`. */
-export async function sealResponse(
+/** Seals what is kept of a response, for the record `id`; at once unless it is to be packed. */
+export function sealResponse(
   options: SealOptions,
   id: string,
   response: CapturedResponse,
-): Promise<SealedResponse> {
+): SealedResponse | Promise<SealedResponse> {
   const { status, headers, body, bodyBytesOmitted } = keptOf(options, response)
   const [header, ...more] = headers
   const isUsual = more.length === 0 && bodyBytesOmitted === null
   // Each of them has one comma: no other header reads the same.
   const number = isUsual ? USUAL.indexOf(String(header)) : -1
-  const packed =
-    number === -1 ? `${JSON.stringify([headers, bodyBytesOmitted])}\n` : String.fromCharCode(number)
-  const content = Buffer.concat([Buffer.from(packed), body])
-  return { status, sealed: await seal(options, { id, part: `response ${status}` }, content) }
+  const head =
+    USUAL_HEADS[number] ?? Buffer.from(`${JSON.stringify([headers, bodyBytesOmitted])}\n`)
+  const sealed = seal(options, { id, part: `response ${status}` }, head, body)
+  return isLater(sealed) ? sealed.then((later) => ({ status, sealed: later })) : { status, sealed }
 }
 
 /**
@@ -157,14 +161,31 @@ function isOmitted(value: unknown): value is OmittedBytes {
   return value === null || value === 'unknown' || typeof value === 'number'
 }
 
-/** Seals any bytes. */
-export async function seal(
+/** Seals any bytes, which may be in parts; at once unless they are to be packed. */
+export function seal(
   { compressBytesMin, encryption }: Pick<SealOptions, 'compressBytesMin' | 'encryption'>,
   place: SealPlace,
+  ...parts: readonly Uint8Array[]
+): Uint8Array | Promise<Uint8Array> {
+  const bytes = parts.reduce((sum, { byteLength }) => sum + byteLength, 0)
+  const isLarge = compressBytesMin !== false && bytes >= compressBytesMin
+  // What most answers are.
+  if (!isLarge && encryption === undefined) return Buffer.concat([PLAIN, ...parts], 2 + bytes)
+  const content = Buffer.concat(parts, bytes)
+  return isLarge
+    ? compress(content, BROTLI).then((packed) => wrap(encryption, place, content, packed))
+    : wrap(encryption, place, content)
+}
+
+/** What comes before content that is neither compressed nor encrypted. */
+const PLAIN = Uint8Array.of(VERSION, 0)
+
+function wrap(
+  encryption: SealOptions['encryption'],
+  place: SealPlace,
   content: Uint8Array,
-): Promise<Uint8Array> {
-  const isLarge = compressBytesMin !== false && content.byteLength >= compressBytesMin
-  const packed = isLarge ? await compress(content, BROTLI) : content
+  packed: Uint8Array = content,
+): Uint8Array {
   const isPacked = packed.byteLength < content.byteLength
   const payload = isPacked ? packed : content
   const flags = (isPacked ? COMPRESSED : 0) | (encryption === undefined ? 0 : ENCRYPTED)

@@ -21,24 +21,39 @@ export function settle<Tx>(
   start: () => Flight,
 ): Promise<RunResult> {
   return told(context, job, async () => {
-    return context.cache?.get(job.request) ?? decideOrWait(context, job, start)
+    const cached = context.cache?.get(job)
+    if (cached !== undefined) return cached
+    return job.waitMs > 0 ? decideOrWait(context, job, start) : decide(context, job, start)
   })
 }
 
 /** Tells the listener how `work` ended. */
-export async function told<Tx>(
+export function told<Tx>(
   context: Context<Tx>,
   job: Job,
   work: () => Promise<RunResult>,
 ): Promise<RunResult> {
-  try {
-    const result = await work()
-    context.ended(result.outcome, job)
-    return result
-  } catch (error) {
-    context.ended('failed', job, error)
-    throw error
+  return work().then(
+    (result) => {
+      context.ended(result.outcome, job)
+      return result
+    },
+    (error: unknown) => {
+      context.ended('failed', job, error)
+      throw error
+    },
+  )
+}
+
+/** What the store decides, or what is known of the run under way. */
+function decide<Tx>(context: Context<Tx>, job: Job, start: () => Flight): Promise<RunResult> {
+  if (context.isClosing) throw new RepriseError(SHUTTING_DOWN)
+  const { flight, isLeader } = context.flights.join(job.request, start)
+  const { claimed, decided, ended, startedAt } = flight
+  if (!isLeader) {
+    return decided.then((it) => it ?? context.running(job, context.clock.now() - startedAt))
   }
+  return claimed === undefined ? ended : claimed.then((refusal) => refusal ?? ended)
 }
 
 async function decideOrWait<Tx>(
@@ -49,7 +64,7 @@ async function decideOrWait<Tx>(
   const { clock, flights, waiters } = context
   const deadline = job.startedAt + job.waitMs
   // A place is taken before the first look, so that waiting is refused at once when it is refused.
-  const seat = job.waitMs > 0 ? waiters.enter(job.identity.id, job.request) : undefined
+  const seat = waiters.enter(job.identity.id, job.request)
   const left = () => (seat === undefined ? 0 : deadline - clock.now())
   let hasLooked = false
   try {

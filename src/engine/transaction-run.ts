@@ -18,6 +18,7 @@
 
 import { COMMIT_UNKNOWN, CONFLICT, STORE_UNAVAILABLE } from '../core/error-table.ts'
 import { isRepriseError, RepriseError } from '../core/errors.ts'
+import { isLater } from '../core/later.ts'
 import { invalid } from '../core/options.ts'
 import { judge } from '../core/policy.ts'
 import { isFinished } from '../core/record.ts'
@@ -38,7 +39,7 @@ import {
   type TransactionRun,
 } from './transaction-handler.ts'
 import { transactionRequest } from './transaction-request.ts'
-import type { OpenTransaction, TransactionFault, Transactions } from './transactions.ts'
+import type { HeldClaim, OpenTransaction, TransactionFault, Transactions } from './transactions.ts'
 
 /** Renewals that may fail before the database gives the transaction up. */
 const BEATS_PER_LEASE = 3
@@ -148,7 +149,8 @@ export class TransactionRuns<Tx> {
         await this.#undo(job, open)
         return undone
       }
-      const finish = await context.finish(job, response, { resource: run.resource })
+      const finishing = context.finish(job, response, { resource: run.resource })
+      const finish = isLater(finishing) ? await finishing : finishing
       const askedAt = context.clock.now()
       isCommitting = true
       await this.#commit(job, open, finish)
@@ -170,14 +172,18 @@ export class TransactionRuns<Tx> {
    * Has the handler answer; `undefined` when the claim was refused, whatever the handler made of it.
    * What has not claimed yet does so now: an answer or a throw may be that of a duplicate.
    */
-  async #handle(
+  #handle(job: Job, { open, run, handler }: Handling<Tx>): Promise<CapturedResponse | undefined> {
+    const { held } = open
+    const handled = () => this.#context.timed(job, 'handlerMs', () => handler(run))
+    return held === undefined ? handled() : this.#handleHeld(job, held, handled)
+  }
+
+  async #handleHeld(
     job: Job,
-    { open, run, handler }: Handling<Tx>,
+    held: HeldClaim,
+    handled: () => Promise<CapturedResponse>,
   ): Promise<CapturedResponse | undefined> {
     const context = this.#context
-    const { held } = open
-    const handled = () => context.timed(job, 'handlerMs', () => handler(run))
-    if (held === undefined) return handled()
     // Once it was refused nothing that it does counts, so nobody waits for a handler that may be slow,
     // or may never say that it has failed.
     const refused = held.refused.then(() => [undefined] as const)
@@ -228,8 +234,8 @@ export class TransactionRuns<Tx> {
   /** Commits. One that never answers is as good as a broken connection: nobody knows. */
   async #commit(job: Job, open: OpenTransaction<Tx>, finish: Finish): Promise<void> {
     const ms = job.options.storeTimeoutMs
-    const work = open.commit(finish).then(() => true)
-    if (await within(this.#context.clock, { ms, work, fallback: false })) return
+    const work = open.commit(finish)
+    if ((await within(this.#context.clock, { ms, work, fallback: 'late' })) !== 'late') return
     throw new RepriseError(STORE_UNAVAILABLE, `The commit took more than ${ms} ms`)
   }
 

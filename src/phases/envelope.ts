@@ -58,7 +58,7 @@ export class Envelope {
     return (await this.#open('state', sealed)) as unknown as StoredState
   }
 
-  #seal(part: 'input' | 'state', value: unknown): Promise<Uint8Array> {
+  async #seal(part: 'input' | 'state', value: unknown): Promise<Uint8Array> {
     const content = new TextEncoder().encode(jsonOf(`The ${part}`, value))
     return seal(this.#options, { id: this.#id, part }, content)
   }

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { resolveRunOptions } from '../../src/core/options.ts'
 import { type RecallRequest, ReplayCache } from '../../src/engine/replay-cache.ts'
 import { createReprise } from '../../src/engine/reprise.ts'
 import { memoryStore } from '../../src/stores/memory/store.ts'
@@ -10,9 +11,16 @@ function entry(bodyBytes: number, expiresAt = 1_000_000) {
   return { response: { ...response(), body, bodyBytesOmitted: null }, requestId: null, expiresAt }
 }
 
-function asked(request: string, near?: string) {
+function asked(request: string) {
   const identity = { id: request, caller: 'acct_1', operation: 'POST /items', key: 'key-1' }
-  return { request, identity, fingerprint: '1.abc', near }
+  return { request, identity, fingerprint: '1.abc' }
+}
+
+const route = resolveRunOptions({})
+
+/** Asks for an answer, as the engine does. */
+function given(cache: ReplayCache, request: string, recalled?: RecallRequest) {
+  return cache.get({ request, recalled, options: route })
 }
 
 describe('the replay cache', () => {
@@ -22,9 +30,9 @@ describe('the replay cache', () => {
     cache.set(asked('a'), entry(10))
 
     clock.advance(99)
-    expect(cache.get('a')).toBeDefined()
+    expect(given(cache, 'a')).toBeDefined()
     clock.advance(1)
-    expect(cache.get('a')).toBeUndefined()
+    expect(given(cache, 'a')).toBeUndefined()
   })
 
   it('never gives an answer past its retention', () => {
@@ -33,20 +41,23 @@ describe('the replay cache', () => {
     cache.set(asked('a'), entry(10, 50))
 
     clock.advance(50)
-    expect(cache.get('a')).toBeUndefined()
+    expect(given(cache, 'a')).toBeUndefined()
   })
 
-  it('stays within its bytes and lets the least recently used go', () => {
-    const cache = new ReplayCache(new FakeClock(), { bytesMax: 5000, ageMsMax: 100 })
-    for (const name of ['a', 'b', 'c']) cache.set(asked(name), entry(1000))
-    cache.get('a')
-    cache.set(asked('d'), entry(1000))
+  it('stays within its bytes and keeps what is asked for', () => {
+    const cache = new ReplayCache(new FakeClock(), { bytesMax: 10_000, ageMsMax: 100 })
+    const names = Array.from({ length: 100 }, (_, number) => `name-${number}`)
+    cache.set(asked('a'), entry(1000))
+    for (const name of names) {
+      cache.set(asked(name), entry(1000))
+      given(cache, 'a')
+    }
 
-    expect(['a', 'b', 'c', 'd'].filter((name) => cache.get(name) !== undefined)).toEqual([
-      'a',
-      'c',
-      'd',
-    ])
+    expect(given(cache, 'a')).toBeDefined()
+    const kept = names.filter((name) => given(cache, name) !== undefined)
+    expect(kept.at(-1)).toBe('name-99')
+    // With 512 bytes for each besides its body, at most six have room.
+    expect(kept.length).toBeLessThan(6)
   })
 
   it('does not take what alone is too large, nor lose room by replacing', () => {
@@ -55,16 +66,15 @@ describe('the replay cache', () => {
     for (let i = 0; i < 100; i++) cache.set(asked('a'), entry(1000))
     cache.set(asked('b'), entry(1000))
 
-    expect(cache.get('huge')).toBeUndefined()
-    expect(cache.get('a')).toBeDefined()
-    expect(cache.get('b')).toBeDefined()
+    expect(given(cache, 'huge')).toBeUndefined()
+    expect(given(cache, 'a')).toBeDefined()
+    expect(given(cache, 'b')).toBeDefined()
   })
 
   describe('by the text of a request', () => {
     const told: unknown[] = []
     const context = { ended: (...args: unknown[]) => void told.push(args) }
-    const route = {}
-    const asking = (amount: number) => ({
+    const asking = (amount: number): RecallRequest => ({
       identity: ['caller', 'acct_1', 'key', 'key-1'],
       compared: {
         ...{ method: 'POST', path: '/items', query: '', contentType: 'application/json' },
@@ -72,21 +82,18 @@ describe('the replay cache', () => {
       },
       origin: { requestId: 'req_2', ip: null, userAgent: null },
     })
-    const near = (cache: ReplayCache, amount = 100) => {
-      const request: RecallRequest = asking(amount)
-      cache.recall(request, route, context)
-      return request.near
-    }
     const filled = (clock = new FakeClock()) => {
-      const cache = new ReplayCache(clock, { bytesMax: 5000, ageMsMax: 100 })
-      cache.set(asked('a', near(cache)), entry(1000))
+      const cache = new ReplayCache(clock, { bytesMax: 10_000, ageMsMax: 100 })
+      cache.set(asked('a'), entry(1000))
+      // The first time it is found by its digest, and from then on by its text.
+      given(cache, 'a', asking(100))
       return cache
     }
 
     it('gives the answer, and tells of the request that got it', () => {
       const cache = filled()
       told.length = 0
-      expect(cache.recall(asking(100), route, context)).toEqual(cache.get('a'))
+      expect(cache.recall(asking(100), route, context)).toEqual(given(cache, 'a'))
       expect(told).toMatchObject([
         [
           'replayed',
@@ -99,7 +106,7 @@ describe('the replay cache', () => {
       const cache = filled()
       told.length = 0
       expect(cache.recall(asking(1), route, context)).toBeUndefined()
-      expect(cache.recall(asking(100), {}, context)).toBeUndefined()
+      expect(cache.recall(asking(100), resolveRunOptions({}), context)).toBeUndefined()
       expect(told).toEqual([])
     })
 
@@ -114,19 +121,33 @@ describe('the replay cache', () => {
       expect(forgetful.recall(asking(100), route, context)).toBeUndefined()
 
       const full = filled()
-      for (const name of ['b', 'c', 'd']) full.set(asked(name), entry(1000))
+      for (const name of 'bcdefgh') full.set(asked(name), entry(1000))
       expect(full.recall(asking(100), route, context)).toBeUndefined()
     })
   })
 
   it('keeps what is new where all else was used', () => {
-    const cache = new ReplayCache(new FakeClock(), { bytesMax: 5000, ageMsMax: 100 })
-    for (const name of ['a', 'b', 'c']) cache.set(asked(name), entry(1000))
-    for (const name of ['a', 'b', 'c']) cache.get(name)
-    cache.set(asked('d'), entry(1000))
+    const cache = new ReplayCache(new FakeClock(), { bytesMax: 10_000, ageMsMax: 100 })
+    for (const name of 'abcdef') {
+      cache.set(asked(name), entry(1000))
+      for (const used of 'abcdef') given(cache, used)
+    }
+    cache.set(asked('g'), entry(1000))
 
-    expect(cache.get('d')).toBeDefined()
-    expect(cache.get('a')).toBeUndefined()
+    expect(given(cache, 'g')).toBeDefined()
+  })
+
+  it('gives the very bytes, small or large', () => {
+    const cache = new ReplayCache(new FakeClock(), { bytesMax: 100_000, ageMsMax: 100 })
+    for (const size of [0, 1, 300, 4096, 4097]) {
+      const body = Uint8Array.from({ length: size }, (_, at) => at % 256)
+      const kept = entry(0)
+      cache.set(asked('a'), { ...kept, response: { ...kept.response, body } })
+
+      for (let times = 0; times < 2; times++) {
+        expect(Buffer.compare(given(cache, 'a')?.response.body ?? Buffer.of(0), body)).toBe(0)
+      }
+    }
   })
 
   it('is not put before a store in the process itself', async () => {
