@@ -36,12 +36,14 @@ export function within<T, F>(
 }
 
 /** How a call to the store is bounded. */
-export interface Bounds {
+export interface Bounds<T> {
   readonly clock: Clock
   /** How long it may take, in milliseconds. */
   readonly ms: number
   /** Told when it failed, or took too long. */
   readonly onError?: (error: unknown) => void
+  /** Given an answer that came when nobody waited for it any more. */
+  readonly onLate?: ((answer: T) => void) | undefined
 }
 
 /**
@@ -50,14 +52,15 @@ export interface Bounds {
  *
  * @throws RepriseError `idempotency-store-unavailable`, or what the store itself reports
  */
-export function storeCall<T>({ clock, ms, onError }: Bounds, call: () => Promise<T>): Promise<T> {
+export function storeCall<T>(bounds: Bounds<T>, call: () => Promise<T>): Promise<T> {
   return new Promise((resolve, reject) => {
+    const { clock, ms } = bounds
     let isOver = false
     const fail = (error: RepriseError): void => {
       if (isOver) return
       isOver = true
       cancel()
-      onError?.(error)
+      bounds.onError?.(error)
       reject(error)
     }
     const work = started(call)
@@ -66,6 +69,7 @@ export function storeCall<T>({ clock, ms, onError }: Bounds, call: () => Promise
     )
     work.then(
       (answer) => {
+        if (isOver) return bounds.onLate?.(answer)
         isOver = true
         cancel()
         resolve(answer)

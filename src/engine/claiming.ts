@@ -10,7 +10,12 @@ import { STARTED } from '../core/record.ts'
 import type { Context } from './context.ts'
 import type { Job } from './job.ts'
 import { repeat } from './persist.ts'
-import type { Claim, ClaimRequest, ClaimResult, Refusal } from './store.ts'
+import type { Claim, ClaimRequest, ClaimResult, Granted, Refusal } from './store.ts'
+
+/** Whether a claim was granted. */
+export function isGranted(result: ClaimResult): result is Granted {
+  return 'claim' in result
+}
 
 /** A claim whose replies take longer than the lease is asked for so often, then given up. */
 const LAPSES_MAX = 3

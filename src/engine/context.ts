@@ -58,6 +58,7 @@ export class Context<Tx> {
   readonly durations: Durations = new Durations()
   readonly #listener: EventListener | undefined
   readonly #background = new Set<Promise<void>>()
+  #isReady = false
   isClosing = false
 
   constructor(parts: ContextParts<Tx>) {
@@ -67,6 +68,11 @@ export class Context<Tx> {
     this.cache = parts.cache
     this.waiters = parts.waiters
     this.#listener = parts.listener
+  }
+
+  /** Whether anybody is told of anything. */
+  get isHeard(): boolean {
+    return this.#listener !== undefined
   }
 
   /** Tells the listener. */
@@ -93,8 +99,9 @@ export class Context<Tx> {
     emit(this.#listener, { type, id, operation, caller: callerDigest(caller), elapsedMs, ...more })
   }
 
-  /** Does `work`, and notes on the request how long it took. */
+  /** Does `work`, and notes on the request how long it took, for who is told. */
   timed<T>({ trace }: Job, part: 'handlerMs' | 'waitedMs', work: () => Promise<T>): Promise<T> {
+    if (!this.isHeard) return started(work)
     const startedAt = this.clock.now()
     const note = (): void => {
       trace[part] = (trace[part] ?? 0) + this.clock.now() - startedAt
@@ -116,10 +123,22 @@ export class Context<Tx> {
     emit(this.#listener, { ...skipped, id: null, caller: null, elapsedMs: 0 })
   }
 
-  /** One call to the store, bounded; a failure is told to the listener and thrown. */
-  call<T>(job: Job, call: () => Promise<T>): Promise<T> {
+  /**
+   * One call to the store, bounded; a failure is told to the listener and thrown. `onLate` is given an
+   * answer that nobody waits for any more.
+   */
+  call<T>(job: Job, call: () => Promise<T>, onLate?: (answer: T) => void): Promise<T> {
     const onError = (error: unknown): void => this.emit('store_error', job, error)
-    return storeCall({ clock: this.clock, ms: job.options.storeTimeoutMs, onError }, call)
+    return storeCall({ clock: this.clock, ms: job.options.storeTimeoutMs, onError, onLate }, call)
+  }
+
+  /** Calls `verb` once the store is ready, which it stays. */
+  whenReady<T>(verb: () => Promise<T>): Promise<T> {
+    if (this.#isReady) return verb()
+    return this.store.ready().then(() => {
+      this.#isReady = true
+      return verb()
+    })
   }
 
   /** Work that goes on after the answer was given; `settled` waits for it. It must not throw. */

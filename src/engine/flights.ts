@@ -12,38 +12,73 @@ import type { RunResult } from './result.ts'
 export interface Flight {
   /** The request that leads. */
   readonly job: Job
-  /** What the store decided: a refusal, or `undefined` when the run was granted. */
+  /**
+   * What the store decided: a refusal, or `undefined` when the run was granted. Only who follows asks
+   * for it.
+   */
   readonly decided: Promise<RunResult | undefined>
   /**
    * The same where the claim goes with the handler's first statement, so that the handler was let
    * run before the store had decided: for who leads, who may have to wait for another run yet.
    */
-  readonly claimed?: Promise<RunResult | undefined>
+  readonly claimed?: Promise<RunResult | undefined> | undefined
   /** How the granted run ended; the refusal otherwise. Rejects with what the handler threw. */
   readonly ended: Promise<RunResult>
   /** When the flight began, by the process's clock. */
   readonly startedAt: number
 }
 
+/** What a {@link BegunFlight} is made of. */
+export interface FlightParts<Begun> extends Omit<Flight, 'decided'> {
+  /** What the store answers. */
+  readonly begun: Promise<Begun>
+  /** Whether that grants the run. */
+  readonly isGranted: (begun: Begun) => boolean
+}
+
+/** A flight that works out what was decided when it is asked, because few ask. */
+export class BegunFlight<Begun> implements Flight {
+  readonly job: Job
+  readonly claimed: Flight['claimed']
+  readonly ended: Promise<RunResult>
+  readonly startedAt: number
+  readonly #begun: Promise<Begun>
+  readonly #isGranted: (begun: Begun) => boolean
+
+  constructor({ job, claimed, ended, startedAt, begun, isGranted }: FlightParts<Begun>) {
+    this.job = job
+    this.claimed = claimed
+    this.ended = ended
+    this.startedAt = startedAt
+    this.#begun = begun
+    this.#isGranted = isGranted
+  }
+
+  get decided(): Promise<RunResult | undefined> {
+    return this.#begun.then((begun) => (this.#isGranted(begun) ? undefined : this.ended))
+  }
+}
+
 /** The flights of one engine. */
 export class Flights {
   readonly #flights = new Map<string, Flight>()
 
-  /** The flight of the request: the one under way, or the one that `start` begins. */
-  join(request: string, start: () => Flight): { flight: Flight; isLeader: boolean } {
-    const underway = this.#flights.get(request)
-    if (underway !== undefined) return { flight: underway, isLeader: false }
+  /** The flight of the request that is under way. */
+  find(request: string): Flight | undefined {
+    return this.#flights.get(request)
+  }
 
+  /** Begins the flight of a request of which none is under way. */
+  begin(request: string, start: () => Flight): Flight {
     const flight = start()
     this.#flights.set(request, flight)
     const land = () => {
       if (this.#flights.get(request) === flight) this.#flights.delete(request)
     }
-    // A refusal is over at once: who looks again must not be given the same one. These also keep the
-    // failure of a flight quiet that has no passengers; each passenger handles its own.
-    flight.decided.then((refusal) => refusal !== undefined && land(), land)
+    // This also keeps the failure of a flight quiet that has no passengers; each passenger handles its
+    // own. A refusal is over at once: it ends the flight before anybody hears that it was decided.
     flight.ended.then(land, land)
-    return { flight, isLeader: true }
+    return flight
   }
 
   /** Resolves when every flight under way has landed. */

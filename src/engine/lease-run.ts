@@ -15,9 +15,9 @@ import { RepriseError } from '../core/errors.ts'
 import type { Fate, Verdict } from '../core/policy.ts'
 import type { Resource } from '../core/record.ts'
 import type { CapturedResponse } from '../core/response.ts'
-import { lookAt, takeClaim } from './claiming.ts'
+import { isGranted, lookAt, takeClaim } from './claiming.ts'
 import type { Context } from './context.ts'
-import type { Flight } from './flights.ts'
+import { BegunFlight, type Flight } from './flights.ts'
 import type { Job } from './job.ts'
 import { Lease } from './lease.ts'
 import { BURIED_MS, type Burial } from './letters.ts'
@@ -39,10 +39,10 @@ export class LeaseRuns<Tx> {
     const context = this.#context
     const claiming = takeClaim(context, job)
     const ended = claiming.then((result) => {
-      return 'claim' in result ? this.#run(job, result, handler) : context.refused(job, result)
+      return isGranted(result) ? this.#run(job, result, handler) : context.refused(job, result)
     })
-    const decided = claiming.then((result) => ('claim' in result ? undefined : ended))
-    return { job, decided, ended, startedAt: context.clock.now() }
+    const startedAt = context.clock.now()
+    return new BegunFlight({ job, begun: claiming, isGranted, ended, startedAt })
   }
 
   async #run(job: Job, granted: Granted, handler: Handler): Promise<RunResult> {

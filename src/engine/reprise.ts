@@ -13,7 +13,7 @@ import {
   resolveRunOptions,
   whole,
 } from '../core/options.ts'
-import { within } from './bounded.ts'
+import { started, within } from './bounded.ts'
 import { type Clock, type Random, systemClock, systemRandom } from './clock.ts'
 import { Context } from './context.ts'
 import type { EventListener, Skipped } from './events.ts'
@@ -205,22 +205,26 @@ class Engine<Tx> implements LeaseReprise, TransactionReprise<Tx> {
     return new Engine(this.#context, { ...this.#given, ...options })
   }
 
-  async run(request: RunRequest, handler: Handler): Promise<RunResult> {
-    const job = this.#job(request)
-    return settle(this.#context, job, () => this.#leases.start(job, handler))
+  run(request: RunRequest, handler: Handler): Promise<RunResult> {
+    return started(() => {
+      const job = this.#job(request)
+      return settle(this.#context, job, () => this.#leases.start(job, handler))
+    })
   }
 
-  async runInTransaction(
+  runInTransaction(
     request: RunRequest,
     handler: TransactionHandler<Tx>,
     options: TransactionOptions<Tx> = {},
   ): Promise<RunResult> {
-    const job = this.#job(request)
-    const { transactions, name } = this.#context.store
-    if (transactions === undefined) {
-      throw new RepriseError(TRANSACTIONS_UNSUPPORTED, `The ${name} store has none`)
-    }
-    return transactions.run(this.#context, job, { transactions, handler, options })
+    return started(() => {
+      const { transactions, name } = this.#context.store
+      if (transactions === undefined) {
+        throw new RepriseError(TRANSACTIONS_UNSUPPORTED, `The ${name} store has none`)
+      }
+      const job = this.#job(request)
+      return transactions.run(this.#context, job, { transactions, handler, options })
+    })
   }
 
   recall(request: RecallRequest): Replayed | undefined {

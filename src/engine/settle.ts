@@ -20,20 +20,20 @@ export function settle<Tx>(
   job: Job,
   start: () => Flight,
 ): Promise<RunResult> {
-  return told(context, job, async () => {
-    const cached = context.cache?.get(job)
-    if (cached !== undefined) return cached
-    return job.waitMs > 0 ? decideOrWait(context, job, start) : decide(context, job, start)
-  })
+  const cached = context.cache?.get(job)
+  if (cached !== undefined) return told(context, job, Promise.resolve(cached))
+  const wait = job.waitMs > 0 ? decideOrWait : decide
+  return told(context, job, wait(context, job, start))
 }
 
 /** Tells the listener how `work` ended. */
 export function told<Tx>(
   context: Context<Tx>,
   job: Job,
-  work: () => Promise<RunResult>,
+  work: Promise<RunResult>,
 ): Promise<RunResult> {
-  return work().then(
+  if (!context.isHeard) return work
+  return work.then(
     (result) => {
       context.ended(result.outcome, job)
       return result
@@ -47,12 +47,13 @@ export function told<Tx>(
 
 /** What the store decides, or what is known of the run under way. */
 function decide<Tx>(context: Context<Tx>, job: Job, start: () => Flight): Promise<RunResult> {
-  if (context.isClosing) throw new RepriseError(SHUTTING_DOWN)
-  const { flight, isLeader } = context.flights.join(job.request, start)
-  const { claimed, decided, ended, startedAt } = flight
-  if (!isLeader) {
+  if (context.isClosing) return Promise.reject(new RepriseError(SHUTTING_DOWN))
+  const underway = context.flights.find(job.request)
+  if (underway !== undefined) {
+    const { decided, startedAt } = underway
     return decided.then((it) => it ?? context.running(job, context.clock.now() - startedAt))
   }
+  const { claimed, ended } = context.flights.begin(job.request, start)
   return claimed === undefined ? ended : claimed.then((refusal) => refusal ?? ended)
 }
 
@@ -74,7 +75,9 @@ async function decideOrWait<Tx>(
       let result = left() > 0 ? seat?.told() : undefined
       if (result === undefined) {
         hasLooked = true
-        const { flight, isLeader } = flights.join(job.request, start)
+        const underway = flights.find(job.request)
+        const isLeader = underway === undefined
+        const flight = underway ?? flights.begin(job.request, start)
         const refusal = await ((isLeader ? flight.claimed : undefined) ?? flight.decided)
         if (refusal === undefined && isLeader) {
           seat?.leave()

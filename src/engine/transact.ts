@@ -78,8 +78,12 @@ function checkClaim({
   }
 }
 
-/** Runs a request in a transaction. A store with transactions names it as their `run`. */
-export async function transact<Tx>(
+/**
+ * Runs a request in a transaction. A store with transactions names it as their `run`.
+ *
+ * @throws RepriseError `reprise-options-invalid`
+ */
+export function transact<Tx>(
   context: Context<Tx>,
   job: Job,
   { transactions, handler, options }: TransactionTask<Tx>,
@@ -89,10 +93,6 @@ export async function transact<Tx>(
   const start = () => runs.start(job, handler, options)
   if (options.join === undefined) return settle(context, job, start)
   // A joined transaction is not over when this returns: nobody may share its answer yet.
-  return told(context, job, async () => {
-    if (context.isClosing) throw new RepriseError(SHUTTING_DOWN)
-    const { decided, ended } = start()
-    const [, result] = await Promise.all([decided, ended])
-    return result
-  })
+  if (context.isClosing) return told(context, job, Promise.reject(new RepriseError(SHUTTING_DOWN)))
+  return told(context, job, start().ended)
 }

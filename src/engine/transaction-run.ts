@@ -26,7 +26,7 @@ import type { CapturedResponse } from '../core/response.ts'
 import { pause, within } from './bounded.ts'
 import type { Cancel } from './clock.ts'
 import type { Context } from './context.ts'
-import type { Flight } from './flights.ts'
+import { BegunFlight, type Flight } from './flights.ts'
 import { claimedBy, isRehearsed } from './held-claim.ts'
 import type { Job } from './job.ts'
 import { type RunResult, unstored } from './result.ts'
@@ -63,28 +63,31 @@ export class TransactionRuns<Tx> {
 
   /** Begins a flight: reserves the key, and runs the handler if nothing stands in the way. */
   start(job: Job, handler: TransactionHandler<Tx>, options: TransactionOptions<Tx>): Flight {
-    const context = this.#context
-    const beginning = this.#begin(job, options)
-    const ended = beginning.then((first) => {
-      return isOpen(first)
-        ? this.#transact(job, { first, handler, options })
-        : context.refused(job, first)
-    })
-    const decided = beginning.then((first) => (isOpen(first) ? undefined : ended))
-    const flight = { job, decided, ended, startedAt: context.clock.now() }
-    if (options.claim !== 'with-first-statement') return flight
-    const claimed = beginning.then((first) =>
-      isOpen(first) && first.held !== undefined ? claimedBy(first.held, ended) : decided,
-    )
-    return { job, decided, claimed, ended, startedAt: flight.startedAt }
+    const begun = this.#begin(job, options)
+    const ended = this.#transact(job, { begun, handler, options })
+    const claimed =
+      options.claim === 'with-first-statement'
+        ? begun.then((first) => this.#claimed(first, ended))
+        : undefined
+    const startedAt = this.#context.clock.now()
+    return new BegunFlight({ job, begun, isGranted: isOpen, ended, startedAt, claimed })
+  }
+
+  /** A refusal, or that the handler may run or has had its claim granted. */
+  #claimed(
+    first: OpenTransaction<Tx> | Refusal,
+    ended: Promise<RunResult>,
+  ): Promise<RunResult | undefined> | undefined {
+    if (!isOpen(first)) return ended
+    return first.held && claimedBy(first.held, ended)
   }
 
   /** Runs the transaction until it commits, is refused, or has failed too often. */
-  async #transact(job: Job, { first, handler, options }: Transacting<Tx>): Promise<RunResult> {
+  async #transact(job: Job, { begun, handler, options }: Transacting<Tx>): Promise<RunResult> {
     const context = this.#context
     const isJoined = options.join !== undefined
     const attemptsMax = isJoined ? 1 : job.options.transactionAttemptsMax
-    let start = first
+    let start = await begun
     for (;;) {
       if (!isOpen(start)) return context.refused(job, start)
       if (this.#runs >= attemptsMax) throw await this.#outrun(job, start)
@@ -137,24 +140,28 @@ export class TransactionRuns<Tx> {
     const stopBeating = this.#beat(job, open)
     let isCommitting = false
     try {
-      const response = await this.#handle(job, { open, run, handler })
+      const response =
+        open.held === undefined
+          ? await this.#handle(job, run, handler)
+          : await this.#handleHeld(job, open.held, () => this.#handle(job, run, handler))
       if (response === undefined) {
         await this.#undo(job, open)
         return { fault: 'refused', error: undefined }
       }
       if (response.bodyIsStream === true) throw invalid(STREAMS)
-      const undone = unstored({ response, fate: 'forgotten' })
       // Nothing on `tx` outlives a rollback, so an answer that is not stored leaves no effect.
       if ((run.override ?? judge(job.options.policy, response, 'none')) !== 'store') {
         await this.#undo(job, open)
-        return undone
+        return unstored({ response, fate: 'forgotten' })
       }
       const finishing = context.finish(job, response, { resource: run.resource })
       const finish = isLater(finishing) ? await finishing : finishing
       const askedAt = context.clock.now()
       isCommitting = true
       await this.#commit(job, open, finish)
-      if (isJoined) return { ...undone, fate: 'stored', expiresInMs: job.retentionMs }
+      if (isJoined) {
+        return { outcome: 'executed', response, fate: 'stored', expiresInMs: job.retentionMs }
+      }
       return context.executed(job, { outcome: 'executed', response, askedAt })
     } catch (error) {
       await this.#undo(job, open)
@@ -168,16 +175,19 @@ export class TransactionRuns<Tx> {
     }
   }
 
+  /** Has the handler answer. */
+  #handle(
+    job: Job,
+    run: TransactionRun<Tx>,
+    handler: TransactionHandler<Tx>,
+  ): Promise<CapturedResponse> {
+    return this.#context.timed(job, 'handlerMs', () => handler(run))
+  }
+
   /**
    * Has the handler answer; `undefined` when the claim was refused, whatever the handler made of it.
    * What has not claimed yet does so now: an answer or a throw may be that of a duplicate.
    */
-  #handle(job: Job, { open, run, handler }: Handling<Tx>): Promise<CapturedResponse | undefined> {
-    const { held } = open
-    const handled = () => this.#context.timed(job, 'handlerMs', () => handler(run))
-    return held === undefined ? handled() : this.#handleHeld(job, held, handled)
-  }
-
   async #handleHeld(
     job: Job,
     held: HeldClaim,
@@ -212,23 +222,12 @@ export class TransactionRuns<Tx> {
     throw new RepriseError(COMMIT_UNKNOWN, undefined, { cause })
   }
 
-  async #begin(job: Job, options: TransactionOptions<Tx>): Promise<OpenTransaction<Tx> | Refusal> {
+  #begin(job: Job, options: TransactionOptions<Tx>): Promise<OpenTransaction<Tx> | Refusal> {
     // Once a run has come to nothing, the next one is to know before it begins.
     const claim = this.#runs === 0 ? options.claim : 'first'
     const request = transactionRequest(job, options, claim)
-    let isAwaited = true
-    const begin = async () => {
-      await this.#context.store.ready()
-      const start = await this.#transactions.begin(request)
-      // It came after the caller had been told that the store is down: nobody will use it.
-      if (!isAwaited && isOpen(start)) await start.rollback()
-      return start
-    }
-    try {
-      return await this.#context.call(job, begin)
-    } finally {
-      isAwaited = false
-    }
+    const begin = () => this.#context.whenReady(() => this.#transactions.begin(request))
+    return this.#context.call(job, begin, undoLate)
   }
 
   /** Commits. One that never answers is as good as a broken connection: nobody knows. */
@@ -260,7 +259,7 @@ export class TransactionRuns<Tx> {
 }
 
 interface Transacting<Tx> {
-  readonly first: OpenTransaction<Tx> | Refusal
+  readonly begun: Promise<OpenTransaction<Tx> | Refusal>
   readonly handler: TransactionHandler<Tx>
   readonly options: TransactionOptions<Tx>
 }
@@ -271,12 +270,6 @@ interface Attempting<Tx> {
   readonly isJoined: boolean
 }
 
-interface Handling<Tx> {
-  readonly open: OpenTransaction<Tx>
-  readonly run: TransactionRun<Tx>
-  readonly handler: TransactionHandler<Tx>
-}
-
 interface Faulted {
   /** `refused`: the claim was, together with the first statement. */
   readonly fault: TransactionFault | 'refused'
@@ -285,6 +278,11 @@ interface Faulted {
 
 function isOpen<Tx>(start: OpenTransaction<Tx> | Refusal): start is OpenTransaction<Tx> {
   return 'commit' in start
+}
+
+/** It came after the caller had been told that the store is down: nobody will use it. */
+function undoLate<Tx>(start: OpenTransaction<Tx> | Refusal): void {
+  if (isOpen(start)) void start.rollback()
 }
 
 /** Whether the store, not the handler, failed or kept silent. */

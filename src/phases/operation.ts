@@ -11,9 +11,9 @@ import { digestValue, fingerprintRequest } from '../core/fingerprint.ts'
 import type { CanonicalOptions } from '../core/json.ts'
 import { invalid, type RunOptions, whole } from '../core/options.ts'
 import type { Origin } from '../core/record.ts'
-import { takeClaim } from '../engine/claiming.ts'
+import { isGranted, takeClaim } from '../engine/claiming.ts'
 import type { Context } from '../engine/context.ts'
-import type { Flight } from '../engine/flights.ts'
+import { BegunFlight, type Flight } from '../engine/flights.ts'
 import { createJob, type Job, type RunRequest } from '../engine/job.ts'
 import {
   type LeaseReprise,
@@ -243,17 +243,15 @@ export class Operation<Tx, Input> implements Servable, Completable {
   #start(job: Job): Flight {
     const context = this.#context
     const claiming = takeClaim(context, job)
-    const decided = claiming.then((result) => {
-      return 'claim' in result ? undefined : context.refused(job, result)
+    const ended = claiming.then((result) => {
+      if (!isGranted(result)) return context.refused(job, result)
+      if (result.abandoned) context.emit('abandoned', job)
+      return this.#drive({ job, claim: result.claim, actor: 'request', granted: result }).run(
+        result,
+      )
     })
-    const ended = Promise.all([claiming, decided]).then(([result, refusal]) => {
-      if (refusal !== undefined) return refusal
-      // It was not refused, so it was granted.
-      const granted = result as Granted
-      if (granted.abandoned) context.emit('abandoned', job)
-      return this.#drive({ job, claim: granted.claim, actor: 'request', granted }).run(granted)
-    })
-    return { job, decided, ended, startedAt: context.clock.now() }
+    const startedAt = context.clock.now()
+    return new BegunFlight({ job, begun: claiming, isGranted, ended, startedAt })
   }
 
   #drive({ job, claim, actor, granted }: Driving): Drive<Tx> {

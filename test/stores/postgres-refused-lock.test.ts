@@ -2,7 +2,7 @@ import type pg from 'pg'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import type { Store } from '../../src/engine/store.ts'
 import { postgresStore } from '../../src/stores/postgres/index.ts'
-import { lockNumber } from '../../src/stores/postgres/lock.ts'
+import { recordLocks } from '../../src/stores/postgres/lock.ts'
 import { queries } from '../../src/stores/postgres/queries.ts'
 import { pack, packAll } from '../../src/stores/postgres/record.ts'
 import { impostorOf, rivalOf, sampleRequest } from '../../src/testing/contract/sample.ts'
@@ -33,10 +33,11 @@ it('who is refused keeps nobody away from the record until it is rolled back', a
   await store.release(claimed.claim, 'suspend')
   const stranger = impostorOf(request)
   const { id, fingerprint, fingerprintsAccepted } = stranger
+  const { same, any } = recordLocks('reprise', id, fingerprint)
   const held = await pool.connect()
   await held.query('begin')
   const { rows } = await held.query<{ answer: string }>(queries('reprise').beginTransaction.text, [
-    ...[pack(id), lockNumber('reprise', id, fingerprint), lockNumber('reprise', id)],
+    ...[pack(id), same, any],
     ...[packAll(fingerprintsAccepted), true, false, 60_000],
   ])
   expect(rows[0]?.answer).toMatch(/mismatch/)

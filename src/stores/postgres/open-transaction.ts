@@ -10,6 +10,7 @@ import { DuplicateRequest } from '../../engine/duplicate-request.ts'
 import { TransactionEnded } from '../../engine/stage.ts'
 import type { Finish } from '../../engine/store.ts'
 import type { HeldClaim, OpenTransaction, TransactionRequest } from '../../engine/transactions.ts'
+import type { NewJob } from '../../engine/work.ts'
 import type { Call, HeldSession, Session, Value } from './client.ts'
 import { isOutlasted, isRefused, unavailable } from './faults.ts'
 import { keepAlive, type Queries } from './queries.ts'
@@ -23,6 +24,8 @@ const KEEP_ALIVE: Call = { statement: keepAlive, values: [] }
 /** What is done to begin a transaction, as messages name it. */
 export const BEGIN = 'begin a transaction'
 
+const nobody = (): void => {}
+
 /** The hold on a key, from the moment it is granted. */
 export class Grant {
   /** Whether the key is ours; `undefined` while nobody knows. */
@@ -30,10 +33,9 @@ export class Grant {
   /** Which transaction was begun, so that the record is stored in no other. */
   transaction = ''
   /** Told once it is ours. */
-  onGranted = (): void => {}
+  onGranted: () => void = nobody
   /** Told once it was refused to us. */
-  onRefused = (): void => {}
-  #forget = () => {}
+  onRefused: () => void = nobody
   readonly #running: Running
   readonly #request: TransactionRequest<unknown>
 
@@ -47,7 +49,7 @@ export class Grant {
     const { id, fingerprint } = this.#request
     this.isGranted = true
     this.transaction = String(row?.at(-1))
-    this.#forget = this.#running.open(id, fingerprint)
+    this.#running.open(id, fingerprint)
     this.onGranted()
   }
 
@@ -61,7 +63,7 @@ export class Grant {
 
   /** The transaction is over. */
   end(): void {
-    this.#forget()
+    if (this.isGranted === true) this.#running.close(this.#request.id)
   }
 }
 
@@ -75,61 +77,81 @@ export interface Opened<Tx> {
   /** Wakes who waits for the record in this process. */
   wake(id: string): void
   /** Told once the record is stored with its answer. */
-  stored(): void
+  stored(id: string): void
 }
 
-/** The transaction of `session`. */
-export function openTransaction<Tx>(opened: Opened<Tx>): OpenTransaction<Tx> {
-  const { request, session, outcome, grant, queries, wake, stored } = opened
-  const claim = 'claim' in session ? () => session.claim() : undefined
-  let isOver = false
-  let hasStaged = false
-  const end = async <T>(run: () => Promise<T>): Promise<T> => {
-    isOver = true
+/** The transaction of a session. */
+export class PostgresTransaction<Tx> implements OpenTransaction<Tx> {
+  readonly outcome: OpenTransaction<Tx>['outcome']
+  readonly tx: Tx
+  readonly held: HeldClaim | undefined
+  readonly #opened: Opened<Tx>
+  #isOver = false
+  #hasStaged = false
+
+  constructor(opened: Opened<Tx>) {
+    const { session, outcome, grant } = opened
+    this.outcome = outcome
+    this.tx = session.handle
+    this.held = 'claim' in session ? heldClaim(grant, session) : undefined
+    this.#opened = opened
+  }
+
+  async commit(finish: Finish): Promise<void> {
+    const { request, session, grant, queries, stored } = this.#opened
+    this.#isOver = true
     try {
-      return await run()
+      if ('claim' in session) await session.claim()
+      const values = finishedValues(request, finish, grant.transaction)
+      const rows = await session.commit({ statement: queries.storeFinished, values })
+      if (rows.length === 0) throw new TransactionEnded()
+      stored(request.id)
+    } catch (error) {
+      throw isOutlasted(error) ? outlasted(error) : error
     } finally {
-      grant.end()
-      // Who never had the key has nothing to tell those who wait for it.
-      if (grant.isGranted === true) wake(request.id)
-      if (hasStaged) wake(ENQUEUER)
+      this.#end()
     }
   }
-  return {
-    outcome,
-    tx: session.handle,
-    held: 'claim' in session ? heldClaim(grant, session) : undefined,
-    commit: (finish) =>
-      end(async () => {
-        if (claim !== undefined) await claim()
-        const values = finishedValues(request, finish, grant.transaction)
-        const storing = session.commit({ statement: queries.storeFinished, values })
-        const rows = await storing.catch(explainOutlasted)
-        if (rows.length === 0) throw new TransactionEnded()
-        stored()
-      }),
-    async stage(job) {
-      if (isOver) throw new Error('The transaction is over.')
-      if (claim !== undefined) await claim()
-      hasStaged = true
-      const { transaction } = grant
-      return stageJob(queries, session, { job, recordId: request.id, transaction })
-    },
-    rollback: () => end(() => session.rollback()),
-    async keepAlive() {
-      // Before the claim there is no transaction that could be ended.
-      if (isOver || request.join !== undefined || grant.isGranted !== true) return
-      // A failed or broken transaction shows when it is to end.
-      await session.query(KEEP_ALIVE).catch(() => {})
-    },
+
+  async stage(job: NewJob): Promise<string> {
+    const { request, session, grant, queries } = this.#opened
+    if (this.#isOver) throw new Error('The transaction is over.')
+    if ('claim' in session) await session.claim()
+    this.#hasStaged = true
+    const { transaction } = grant
+    return stageJob(queries, session, { job, recordId: request.id, transaction })
+  }
+
+  async rollback(): Promise<void> {
+    this.#isOver = true
+    try {
+      await this.#opened.session.rollback()
+    } finally {
+      this.#end()
+    }
+  }
+
+  async keepAlive(): Promise<void> {
+    const { request, session, grant } = this.#opened
+    // Before the claim there is no transaction that could be ended.
+    if (this.#isOver || request.join !== undefined || grant.isGranted !== true) return
+    // A failed or broken transaction shows when it is to end.
+    await session.query(KEEP_ALIVE).catch(() => {})
+  }
+
+  #end(): void {
+    const { request, grant, wake } = this.#opened
+    grant.end()
+    // Who never had the key has nothing to tell those who wait for it.
+    if (grant.isGranted === true) wake(request.id)
+    if (this.#hasStaged) wake(ENQUEUER)
   }
 }
 
 /** Not run again: it may be the second of two that were sent within the retention. */
-function explainOutlasted(cause: unknown): never {
-  if (!isOutlasted(cause)) throw cause
+function outlasted(cause: unknown): RepriseError {
   const detail = 'The transaction was open for longer than its answer would be kept, and was undone'
-  throw new RepriseError(CONFLICT, detail, { cause })
+  return new RepriseError(CONFLICT, detail, { cause })
 }
 
 function heldClaim<Tx>(grant: Grant, session: HeldSession<Tx>): HeldClaim {
@@ -170,10 +192,24 @@ function finishedValues(
   transaction: string,
 ): readonly Value[] {
   const { id, caller, operation, key, fingerprint, owner, origin, quota, join } = request
+  // Not put together of shorter lists: this is done for every request.
   return [
-    ...[pack(id), caller, operation, key, pack(fingerprint), pack(owner)],
-    ...[response.status, response.sealed],
-    ...[resource?.type ?? null, resource?.id ?? null, origin.requestId, origin.ip],
-    ...[origin.userAgent, transaction, retentionMs, quota?.perMs ?? null, join !== undefined],
+    pack(id),
+    caller,
+    operation,
+    key,
+    pack(fingerprint),
+    pack(owner),
+    response.status,
+    response.sealed,
+    resource?.type ?? null,
+    resource?.id ?? null,
+    origin.requestId,
+    origin.ip,
+    origin.userAgent,
+    transaction,
+    retentionMs,
+    quota?.perMs ?? null,
+    join !== undefined,
   ]
 }

@@ -20,9 +20,11 @@ const DIGEST_LENGTH = 43
 /** Put before anything else, so that it can never have one of those lengths. */
 const MARK: Uint8Array = Buffer.alloc(33)
 
-/** What fingerprints without a secret begin with, and the byte that stands for it. */
+/** What fingerprints without a secret begin with. */
 const UNKEYED = '1.'
-const UNKEYED_MARK: Uint8Array = Uint8Array.of(1)
+/** The byte that stands for it. */
+export const UNKEYED_BYTE = 1
+const UNKEYED_MARK: Uint8Array = Uint8Array.of(UNKEYED_BYTE)
 
 /** Bytes of such a fingerprint: no other text has as many and begins with that byte. */
 const UNKEYED_BYTES = 33
@@ -41,7 +43,7 @@ export function pack(text: string): Uint8Array {
 export function unpack(packed: Uint8Array): string {
   const bytes = Buffer.from(packed)
   if (PACKED_BYTES.includes(bytes.length)) return bytes.toString('base64url')
-  if (bytes.length === UNKEYED_BYTES && bytes[0] === UNKEYED_MARK[0]) {
+  if (bytes.length === UNKEYED_BYTES && bytes[0] === UNKEYED_BYTE) {
     return UNKEYED + bytes.toString('base64url', 1)
   }
   return bytes.subarray(MARK.length).toString()

@@ -36,10 +36,14 @@ export class Running {
     return { outcome: 'in_progress', leaseLeftMs: null, ageMs: null }
   }
 
-  /** Notes a transaction as open, until the returned function is called. */
-  open(id: string, fingerprint: string): () => void {
+  /** Notes a transaction as open, until it is closed. */
+  open(id: string, fingerprint: string): void {
     this.#fingerprints.set(id, fingerprint)
-    return () => this.#fingerprints.delete(id)
+  }
+
+  /** The transaction that was open is over. */
+  close(id: string): void {
+    this.#fingerprints.delete(id)
   }
 
   /** Runs `ask` when nobody else is asking about the same identity. */

@@ -45,8 +45,8 @@ import type {
 import { Answered } from './answered.ts'
 import { type Call, type Client, IDLE_MS_MAX, type Session, type Statement } from './client.ts'
 import { attempt, faultOf } from './faults.ts'
-import { lockNumber } from './lock.ts'
-import { BEGIN, Grant, type Opened, openTransaction } from './open-transaction.ts'
+import { recordLocks } from './lock.ts'
+import { BEGIN, Grant, type Opened, PostgresTransaction } from './open-transaction.ts'
 import type { Queries } from './queries.ts'
 import { type Look, pack, packAll, toLook } from './record.ts'
 import { Running } from './running.ts'
@@ -68,6 +68,7 @@ export class PostgresTransactions<Tx> implements Transactions<Tx> {
   readonly #parts: TransactionsParts<Tx>
   readonly #running: Running
   readonly #answered = new Answered()
+  readonly #stored = (id: string): void => this.#answered.add(id)
   /** The isolation that the database gives unless asked for another; known after the first time. */
   #defaultIsolation: unknown
 
@@ -77,12 +78,17 @@ export class PostgresTransactions<Tx> implements Transactions<Tx> {
   }
 
   begin(request: TransactionRequest<Tx>): Promise<OpenTransaction<Tx> | Refusal> {
-    const begin = () => (this.#mayHold(request) ? this.#hold(request) : this.#begin(request))
-    const first = this.#mayKnow(request)
-      ? async () => (await this.#recognise(request)) ?? begin()
-      : begin
-    const ask = async () => this.#running.refusal(request) ?? (await attempt(BEGIN, first))
+    const ask = () => this.#ask(request)
     return this.#parts.client.single ? this.#running.inTurn(request.id, ask) : ask()
+  }
+
+  #ask(request: TransactionRequest<Tx>): Promise<OpenTransaction<Tx> | Refusal> {
+    const refusal = this.#running.refusal(request)
+    if (refusal !== undefined) return Promise.resolve(refusal)
+    return attempt(BEGIN, () => {
+      if (this.#mayKnow(request)) return this.#recognise(request)
+      return this.#mayHold(request) ? this.#hold(request) : this.#begin(request)
+    })
   }
 
   classify(error: unknown): TransactionFault {
@@ -121,9 +127,12 @@ export class PostgresTransactions<Tx> implements Transactions<Tx> {
 
   async #begin(request: TransactionRequest<Tx>): Promise<OpenTransaction<Tx> | Refusal> {
     const { join, connection } = request
-    const looked = await this.#lookBefore(request)
+    const looked = this.#looksBefore(request) ? await this.#look(request) : undefined
     if (looked !== undefined && !('isFresh' in looked)) return looked
     const session = await this.#start(request, looked?.isFresh === true)
+    if (request.isolation === undefined && join === undefined) {
+      this.#defaultIsolation = session.rows[0]?.at(-2)
+    }
 
     const [row] = session.rows
     const found = toLook(row)
@@ -149,18 +158,18 @@ export class PostgresTransactions<Tx> implements Transactions<Tx> {
   }
 
   /** What stands in the way of a request whose record was seen with its answer, if it still does. */
-  async #recognise(request: TransactionRequest<Tx>): Promise<Refusal | undefined> {
+  async #recognise(request: TransactionRequest<Tx>): Promise<OpenTransaction<Tx> | Refusal> {
     const found = await this.#look({ ...request, quota: undefined })
-    return 'isFresh' in found ? undefined : found
+    if (!('isFresh' in found)) return found
+    return this.#mayHold(request) ? this.#hold(request) : this.#begin(request)
   }
 
   /**
    * Looks outside of a transaction that will be serializable: one that had read the neighbourhood of
    * the record that it inserts would conflict with everybody who does the same nearby.
    */
-  async #lookBefore(request: TransactionRequest<Tx>): Promise<Look | Refusal | undefined> {
-    const { join, isolation = this.#defaultIsolation } = request
-    return join !== undefined || isolation !== 'serializable' ? undefined : this.#look(request)
+  #looksBefore({ join, isolation }: TransactionRequest<Tx>): boolean {
+    return join === undefined && (isolation ?? this.#defaultIsolation) === 'serializable'
   }
 
   async #look(request: TransactionRequest<Tx>): Promise<Look | Refusal> {
@@ -175,15 +184,13 @@ export class PostgresTransactions<Tx> implements Transactions<Tx> {
     return toLook(row)
   }
 
-  async #start(request: TransactionRequest<Tx>, isFresh: boolean): Promise<Session<Tx>> {
+  #start(request: TransactionRequest<Tx>, isFresh: boolean): Promise<Session<Tx>> {
     const { join, connection, isolation } = request
     const { client, queries } = this.#parts
     const statement = request.quota === undefined ? queries.beginTransaction : queries.beginInQuota
     const first = this.#claim(request, statement, isFresh)
     if (join !== undefined) return client.join(join, first)
-    const session = await client.begin({ first, isolation, connection })
-    if (isolation === undefined) this.#defaultIsolation = session.rows[0]?.at(-2)
-    return session
+    return client.begin({ first, isolation, connection })
   }
 
   #claim(request: TransactionRequest<Tx>, statement: Statement, isFresh: boolean): Call {
@@ -191,10 +198,11 @@ export class PostgresTransactions<Tx> implements Transactions<Tx> {
     const { id, fingerprint, caller, quota } = request
     // The settings of a joined transaction are the user's, and a single session must not end.
     const isOurs = request.join === undefined && !client.single
+    const { same, any } = recordLocks(schema, id, fingerprint)
     const values = [
       pack(id),
-      lockNumber(schema, id, fingerprint),
-      lockNumber(schema, id),
+      same,
+      any,
       packAll(request.fingerprintsAccepted),
       request.takesUnknown,
       isFresh,
@@ -208,7 +216,7 @@ export class PostgresTransactions<Tx> implements Transactions<Tx> {
   ): OpenTransaction<Tx> {
     const { queries, wake } = this.#parts
     const { request, session, outcome, grant } = opened
-    const stored = () => this.#answered.add(request.id)
-    return openTransaction({ request, session, outcome, grant, queries, wake, stored })
+    const stored = this.#stored
+    return new PostgresTransaction({ request, session, outcome, grant, queries, wake, stored })
   }
 }

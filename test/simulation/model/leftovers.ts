@@ -5,17 +5,18 @@ import { drained } from '../scheduler.ts'
 /** Watches what an engine keeps in memory of its requests: nothing, once they are answered. */
 export class Leftovers {
   readonly #settled: () => Promise<void>
-  readonly #join: Flights['join']
+  readonly #flights: Flights
   readonly #asked = new Set<string>()
 
   constructor(reprise: LeaseReprise) {
     const { context } = partsOf(reprise)
     const { flights } = context
     this.#settled = () => context.settled()
-    this.#join = flights.join.bind(flights)
-    flights.join = (request, start) => {
+    this.#flights = flights
+    const begin = flights.begin.bind(flights)
+    flights.begin = (request, start) => {
       this.#asked.add(request)
-      return this.#join(request, start)
+      return begin(request, start)
     }
   }
 
@@ -26,20 +27,6 @@ export class Leftovers {
       isSettled = true
     })
     await drained()
-    return !isSettled || [...this.#asked].some((request) => this.#isJoined(request))
-  }
-
-  #isJoined(request: string): boolean {
-    let isJoined = true
-    const start = () => {
-      isJoined = false
-      throw new Error('Nothing is begun: it was only asked.')
-    }
-    try {
-      this.#join(request, start)
-    } catch {
-      // There was none to join.
-    }
-    return isJoined
+    return !isSettled || [...this.#asked].some((request) => this.#flights.find(request))
   }
 }

@@ -119,10 +119,7 @@ function extend(Query: PgQueryClass): FirstStatementClass {
       protocol.stream?.cork?.()
       this.#isBeingSent = true
       try {
-        if (opening !== undefined) {
-          execute(protocol, opening.begin)
-          execute(protocol, opening.claim)
-        }
+        if (opening !== undefined) execute(protocol, [opening.begin, opening.claim], false)
         // Parses if need be, binds, executes, and sends the one Sync.
         return super.submit(protocol)
       } finally {

@@ -28,7 +28,7 @@ export function fly(
   const { connection: protocol } = connection
   const Query = queryClassOf(connection)
   if (Query === undefined || !isProtocol(protocol)) return undefined
-  if (!calls.every(({ statement }) => isPrepared(protocol, statement))) return undefined
+  for (const { statement } of calls) if (!isPrepared(protocol, statement)) return undefined
   const Flight = classOf(Query)
   return new Promise((resolve, reject) => {
     const flight = new Flight(calls, answers, (error) =>
@@ -71,13 +71,7 @@ function flightClass(): FlightClass {
     }
 
     submit(protocol: PgProtocol): null {
-      protocol.stream?.cork?.()
-      try {
-        for (const call of this.#calls) execute(protocol, call)
-        protocol.sync()
-      } finally {
-        protocol.stream?.uncork?.()
-      }
+      execute(protocol, this.#calls, true)
       return null
     }
 

@@ -6,10 +6,19 @@
  */
 
 import type { Call, Value } from '../client.ts'
+import { executions } from './pg-messages.ts'
+
+/** What messages leave by; a library of another kind may have something else in its place. */
+export interface PgStream {
+  readonly writable?: boolean
+  write?(bytes: Uint8Array): unknown
+  cork?(): void
+  uncork?(): void
+}
 
 /** What is written to, as far as it is used. */
 export interface PgProtocol {
-  readonly stream?: { cork?(): void; uncork?(): void }
+  readonly stream?: PgStream
   /** Texts of the statements that were prepared, by name. */
   readonly parsedStatements: Readonly<Record<string, unknown>>
   bind(config: { statement: string; values: readonly unknown[] }): void
@@ -41,7 +50,11 @@ export function queryClassOf(connection: object): PgQueryClass | undefined {
 export function isProtocol(protocol: object | undefined): protocol is PgProtocol {
   return (
     protocol !== undefined &&
-    ['parsedStatements', 'bind', 'execute', 'sync', 'stream'].every((name) => name in protocol)
+    'parsedStatements' in protocol &&
+    'bind' in protocol &&
+    'execute' in protocol &&
+    'sync' in protocol &&
+    'stream' in protocol
   )
 }
 
@@ -53,10 +66,23 @@ export function isPrepared(
   return name !== '' && parsedStatements[name] === text
 }
 
-/** Executes a prepared statement, without a description of its rows and without a Sync. */
-export function execute(protocol: PgProtocol, { statement, values }: Call): void {
-  protocol.bind({ statement: statement.name, values: values.map(toWire) })
-  protocol.execute()
+/**
+ * Executes prepared statements, without a description of their rows; with `isLast`, the sequence ends
+ * with them.
+ */
+export function execute(protocol: PgProtocol, calls: readonly Call[], isLast: boolean): void {
+  const { stream } = protocol
+  if (stream?.write === undefined) return executeApart(protocol, calls, isLast)
+  // As the library does it: who has the connection hears by other means that it has ended.
+  if (stream.writable !== false) stream.write(executions(calls, isLast))
+}
+
+function executeApart(protocol: PgProtocol, calls: readonly Call[], isLast: boolean): void {
+  for (const { statement, values } of calls) {
+    protocol.bind({ statement: statement.name, values: values.map(toWire) })
+    protocol.execute()
+  }
+  if (isLast) protocol.sync()
 }
 
 /** Texts and bytes go as they are; the library takes nothing else without its own mapping. */

@@ -80,9 +80,10 @@ export function pgClient<Tx extends PgPoolClient>(pool: PgPool<Tx>, prepare: boo
     single: false,
     query: (call) =>
       flies && call.statement.isTextual === true ? flyAlone(pool, call, wireOf) : query(call),
-    async begin(opening) {
+    begin(opening) {
       const own = opening.connection
-      return beginOn(wireOf(own ?? (await pool.connect()), own === undefined), opening)
+      if (own !== undefined) return beginOn(wireOf(own, false), opening)
+      return pool.connect().then((connection) => beginOn(wireOf(connection, true), opening))
     },
     hold: flies
       ? async (holding) => {
@@ -109,8 +110,9 @@ async function flyAlone<Tx extends PgPoolClient>(
   const answers: Answer[] = []
   let isBroken = true
   try {
-    if (wire.fly === undefined) answers.push({ rows: await wire.send(call), command: '' })
-    else await wire.fly([call], answers)
+    const flight = wire.fly([call], answers)
+    if (flight === undefined) answers.push({ rows: await wire.send(call), command: '' })
+    else await flight
     isBroken = false
     return answers[0]?.rows ?? []
   } finally {
@@ -191,7 +193,7 @@ interface WireParts {
 
 class PgWire<Tx extends PgPoolClient> implements Wire<Tx> {
   readonly handle: Tx
-  readonly fly: Wire<Tx>['fly']
+  readonly #flies: boolean
   readonly #parts: WireParts
   readonly #inTurn: <T>(run: () => Promise<T>) => Promise<T>
 
@@ -201,8 +203,7 @@ class PgWire<Tx extends PgPoolClient> implements Wire<Tx> {
     const pipelines = connection.pipeline === true
     // A connection that does not pipeline would queue statements itself, which `pg` will give up.
     this.#inTurn = pipelines ? atOnce : takingTurns()
-    this.fly =
-      pipelines && parts.prepare ? (calls, answers) => this.#fly(calls, answers) : undefined
+    this.#flies = pipelines && parts.prepare
     // A connection that dies while nobody listens would end the process; its statements tell us.
     connection.on('error', ignore)
   }
@@ -231,10 +232,13 @@ class PgWire<Tx extends PgPoolClient> implements Wire<Tx> {
     if (this.#parts.isPooled) this.handle.release(broken)
   }
 
-  async #fly(calls: readonly Call[], answers: Answer[]): Promise<void> {
-    const flown = fly(this.handle, calls, answers)
-    if (flown !== undefined) return flown
-    // One by one, which prepares them for the next time.
+  fly(calls: readonly Call[], answers: Answer[]): Promise<unknown> | undefined {
+    if (!this.#flies) return undefined
+    return fly(this.handle, calls, answers) ?? this.#prepare(calls, answers)
+  }
+
+  /** One by one, which prepares them for the next time. */
+  async #prepare(calls: readonly Call[], answers: Answer[]): Promise<void> {
     const { toQuery } = this.#parts
     const flight = this.together(() => calls.map((call) => this.handle.query(toQuery(call))))
     answers.push(...(await Promise.all(flight)))

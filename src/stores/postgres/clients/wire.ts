@@ -19,17 +19,14 @@ export interface Wire<Tx> {
   script(text: string): Promise<string>
   /** Issues statements so that they leave in one packet, where the library can. */
   together<T>(issue: () => T): T
-  /** Absent where the library can not send several statements as one. */
-  readonly fly?: Fly | undefined
+  /**
+   * Executes statements that answer in texts until one fails, in one flight, and puts what they came
+   * to into `answers`. Absent, or `undefined`, where the library can not send several as one.
+   */
+  fly?(calls: readonly Call[], answers: Answer[]): Promise<unknown> | undefined
   /** Gives the connection back; a broken one is not to be used again. */
   release(broken: boolean): void
 }
-
-/**
- * Executes statements that answer in texts until one fails, in one flight, and puts what they came to
- * into `answers`.
- */
-type Fly = (calls: readonly Call[], answers: Answer[]) => Promise<void>
 
 /** What is sent around the work. */
 interface Bracket {
@@ -107,8 +104,12 @@ export function joinOn<Tx>(wire: Wire<Tx>, first: Call): Promise<Session<Tx>> {
 }
 
 async function openOn<Tx>(wire: Wire<Tx>, first: Call, bracket: Bracket): Promise<Session<Tx>> {
+  const answers: Answer[] = []
   try {
-    return new WireSession(wire, bracket, await opened(wire, first, bracket))
+    const flight = first.statement.isTextual && wire.fly?.([bracket.open, first], answers)
+    if (!flight) return new WireSession(wire, bracket, await opened(wire, first, bracket))
+    await flight
+    return new WireSession(wire, bracket, answers[1]?.rows ?? [])
   } catch (error) {
     await new WireSession(wire, bracket, []).rollback()
     throw error
@@ -117,11 +118,6 @@ async function openOn<Tx>(wire: Wire<Tx>, first: Call, bracket: Bracket): Promis
 
 /** What the first statement answered, in what `bracket` opens. */
 async function opened<Tx>(wire: Wire<Tx>, first: Call, { open }: Bracket): Promise<Rows> {
-  if (wire.fly !== undefined && first.statement.isTextual === true) {
-    const answers: Answer[] = []
-    await wire.fly([open, first], answers)
-    return answers.at(-1)?.rows ?? []
-  }
   const flight = wire.together(() => [wire.script(open.statement.text), wire.send(first)] as const)
   try {
     const [, rows] = await Promise.all(flight)
@@ -157,11 +153,6 @@ export async function inSavepoint<T>(
   }
 }
 
-/** What the last statement and the close came to. */
-type Closing =
-  | Answer
-  | { readonly error: unknown; readonly isBroken: boolean; readonly isUndone: boolean }
-
 class WireSession<Tx> implements Session<Tx> {
   readonly rows: Rows
   readonly #wire: Wire<Tx>
@@ -194,27 +185,27 @@ class WireSession<Tx> implements Session<Tx> {
     )
   }
 
-  async commit(last: Call): Promise<Rows> {
-    if (this.#over) throw new Error('The transaction is over.')
-    const { close, confirmation } = this.#bracket
-    const { fly } = this.#wire
-    const closing = await (fly !== undefined && last.statement.isTextual === true
-      ? this.#fly(fly, last)
-      : this.#close(last))
-    if ('error' in closing) {
-      const { error, isBroken, isUndone } = closing
-      if (isBroken || isUndone) this.#end(isBroken)
-      else await this.rollback()
+  commit(last: Call): Promise<Rows> {
+    if (this.#over) return Promise.reject(new Error('The transaction is over.'))
+    const answers: Answer[] = []
+    const { close } = this.#bracket
+    const flight = last.statement.isTextual && this.#wire.fly?.([last, close], answers)
+    return flight ? this.#land(flight, answers) : this.#close(last)
+  }
+
+  /** The last statement and the close were sent; the close is skipped where the statement fails. */
+  async #land(flight: Promise<unknown>, answers: readonly Answer[]): Promise<Rows> {
+    try {
+      await flight
+    } catch (error) {
+      await this.#fail(isDisconnected(error), this.#bracket.failsClean && answers.length > 0)
       throw error
     }
-    this.#end(false)
-    const { rows, command } = closing
-    if (confirmation === null || confirmation === command) return rows
-    throw new Error(`The server answered ${close.statement.text} with ${command}.`)
+    return this.#confirm(answers[0]?.rows ?? [], answers[1]?.command ?? '')
   }
 
   /** Sends the last statement, and the close whatever becomes of it. */
-  async #close(last: Call): Promise<Closing> {
+  async #close(last: Call): Promise<Rows> {
     const wire = this.#wire
     const { close, failsClean } = this.#bracket
     const flight = wire.together(
@@ -222,25 +213,24 @@ class WireSession<Tx> implements Session<Tx> {
     )
     const [stored, closed] = await Promise.allSettled(flight)
     if (stored.status === 'fulfilled' && closed.status === 'fulfilled') {
-      return { rows: stored.value, command: closed.value }
+      return this.#confirm(stored.value, closed.value)
     }
     const error: unknown = [stored, closed].find(isRejected)?.reason
     const isBroken = isDisconnected(error) || (isRejected(closed) && isDisconnected(closed.reason))
-    return { error, isBroken, isUndone: failsClean }
+    await this.#fail(isBroken, failsClean)
+    throw error
   }
 
-  /** Sends the last statement, and the close which is skipped where that fails. */
-  async #fly(fly: Fly, last: Call): Promise<Closing> {
-    const { close, failsClean } = this.#bracket
-    const answers: Answer[] = []
-    try {
-      await fly([last, close], answers)
-    } catch (error) {
-      const isBroken = isDisconnected(error)
-      return { error, isBroken, isUndone: failsClean && answers.length > 0 }
-    }
-    const [stored, closed] = answers
-    return { rows: stored?.rows ?? [], command: closed?.command ?? '' }
+  #confirm(rows: Rows, command: string): Rows {
+    this.#end(false)
+    const { close, confirmation } = this.#bracket
+    if (confirmation === null || confirmation === command) return rows
+    throw new Error(`The server answered ${close.statement.text} with ${command}.`)
+  }
+
+  async #fail(isBroken: boolean, isUndone: boolean): Promise<void> {
+    if (isBroken || isUndone) this.#end(isBroken)
+    else await this.rollback()
   }
 
   async rollback(): Promise<void> {
