@@ -29,29 +29,35 @@ export interface Flight {
 }
 
 /** What a {@link BegunFlight} is made of. */
-export interface FlightParts<Begun> extends Omit<Flight, 'decided'> {
+export interface FlightParts<Begun> extends Omit<Flight, 'decided' | 'claimed'> {
   /** What the store answers. */
   readonly begun: Promise<Begun>
   /** Whether that grants the run. */
   readonly isGranted: (begun: Begun) => boolean
+  /** As in a flight, when it is asked for. */
+  readonly claimed?: (() => Promise<RunResult | undefined>) | undefined
 }
 
 /** A flight that works out what was decided when it is asked, because few ask. */
 export class BegunFlight<Begun> implements Flight {
   readonly job: Job
-  readonly claimed: Flight['claimed']
   readonly ended: Promise<RunResult>
   readonly startedAt: number
+  readonly #claimed: FlightParts<Begun>['claimed']
   readonly #begun: Promise<Begun>
   readonly #isGranted: (begun: Begun) => boolean
 
   constructor({ job, claimed, ended, startedAt, begun, isGranted }: FlightParts<Begun>) {
     this.job = job
-    this.claimed = claimed
+    this.#claimed = claimed
     this.ended = ended
     this.startedAt = startedAt
     this.#begun = begun
     this.#isGranted = isGranted
+  }
+
+  get claimed(): Promise<RunResult | undefined> | undefined {
+    return this.#claimed?.()
   }
 
   get decided(): Promise<RunResult | undefined> {

@@ -24,9 +24,11 @@ export function claimedBy(
   held: HeldClaim,
   ended: Promise<RunResult>,
 ): Promise<RunResult | undefined> {
-  const refusal = ended.then((result) => {
-    const { outcome } = result
-    return outcome === 'executed' || outcome === 'resumed' ? undefined : result
+  return new Promise((resolve, reject) => {
+    held.whenGranted(() => resolve(undefined))
+    ended.then((result) => {
+      const { outcome } = result
+      resolve(outcome === 'executed' || outcome === 'resumed' ? undefined : result)
+    }, reject)
   })
-  return Promise.race([held.granted.then(() => undefined), refusal])
 }

@@ -53,8 +53,8 @@ function decide<Tx>(context: Context<Tx>, job: Job, start: () => Flight): Promis
     const { decided, startedAt } = underway
     return decided.then((it) => it ?? context.running(job, context.clock.now() - startedAt))
   }
-  const { claimed, ended } = context.flights.begin(job.request, start)
-  return claimed === undefined ? ended : claimed.then((refusal) => refusal ?? ended)
+  // A refusal is how it ends, whenever the key was claimed.
+  return context.flights.begin(job.request, start).ended
 }
 
 async function decideOrWait<Tx>(

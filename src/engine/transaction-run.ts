@@ -67,7 +67,7 @@ export class TransactionRuns<Tx> {
     const ended = this.#transact(job, { begun, handler, options })
     const claimed =
       options.claim === 'with-first-statement'
-        ? begun.then((first) => this.#claimed(first, ended))
+        ? () => begun.then((first) => this.#claimed(first, ended))
         : undefined
     const startedAt = this.#context.clock.now()
     return new BegunFlight({ job, begun, isGranted: isOpen, ended, startedAt, claimed })
@@ -194,15 +194,20 @@ export class TransactionRuns<Tx> {
     handled: () => Promise<CapturedResponse>,
   ): Promise<CapturedResponse | undefined> {
     const context = this.#context
-    // Once it was refused nothing that it does counts, so nobody waits for a handler that may be slow,
-    // or may never say that it has failed.
-    const refused = held.refused.then(() => [undefined] as const)
-    const [ending] = await Promise.race([Promise.allSettled([handled()]), refused])
+    const ending = await new Promise<HandlerEnding | undefined>((resolve) => {
+      // Once it was refused nothing that it does counts, so nobody waits for a handler that may be slow,
+      // or may never say that it has failed.
+      held.whenRefused(() => resolve(undefined))
+      handled().then(
+        (response) => resolve({ response }),
+        (error: unknown) => resolve({ error }),
+      )
+    })
     if (ending === undefined) return undefined
     const isGranted = held.isGranted ?? (await context.call(job, () => held.claim()))
     if (!isGranted) return undefined
-    if (ending.status === 'rejected') throw ending.reason
-    return ending.value
+    if ('error' in ending) throw ending.error
+    return ending.response
   }
 
   /** The connection broke during the commit. Whether it went through stands in the store. */
@@ -269,6 +274,8 @@ interface Attempting<Tx> {
   readonly handler: TransactionHandler<Tx>
   readonly isJoined: boolean
 }
+
+type HandlerEnding = { readonly response: CapturedResponse } | { readonly error: unknown }
 
 interface Faulted {
   /** `refused`: the claim was, together with the first statement. */

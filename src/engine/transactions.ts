@@ -71,10 +71,10 @@ export interface OpenTransaction<Tx> {
 export interface HeldClaim {
   /** Whether it was granted; `undefined` while nobody knows. */
   readonly isGranted: boolean | undefined
-  /** Resolves once it is granted, and never otherwise. */
-  readonly granted: Promise<void>
-  /** Resolves once the first statement was refused, and never otherwise. */
-  readonly refused: Promise<void>
+  /** Has `listener` told once it is granted, and never otherwise. There is one listener. */
+  whenGranted(listener: () => void): void
+  /** Has `listener` told once the first statement was refused, and never otherwise. There is one. */
+  whenRefused(listener: () => void): void
   /**
    * Claims, unless the first statement has; whether it was granted.
    *

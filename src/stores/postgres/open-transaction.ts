@@ -93,7 +93,7 @@ export class PostgresTransaction<Tx> implements OpenTransaction<Tx> {
     const { session, outcome, grant } = opened
     this.outcome = outcome
     this.tx = session.handle
-    this.held = 'claim' in session ? heldClaim(grant, session) : undefined
+    this.held = 'claim' in session ? new PostgresHeldClaim(grant, session) : undefined
     this.#opened = opened
   }
 
@@ -101,7 +101,7 @@ export class PostgresTransaction<Tx> implements OpenTransaction<Tx> {
     const { request, session, grant, queries, stored } = this.#opened
     this.#isOver = true
     try {
-      if ('claim' in session) await session.claim()
+      if ('claim' in session && grant.isGranted !== true) await session.claim()
       const values = finishedValues(request, finish, grant.transaction)
       const rows = await session.commit({ statement: queries.storeFinished, values })
       if (rows.length === 0) throw new TransactionEnded()
@@ -154,35 +154,46 @@ function outlasted(cause: unknown): RepriseError {
   return new RepriseError(CONFLICT, detail, { cause })
 }
 
-function heldClaim<Tx>(grant: Grant, session: HeldSession<Tx>): HeldClaim {
-  const granted = new Promise<void>((resolve) => {
-    grant.onGranted = resolve
-  })
-  const refused = new Promise<void>((resolve) => {
-    grant.onRefused = resolve
-  })
-  return {
-    get isGranted() {
-      return grant.isGranted
-    },
-    granted,
-    refused,
-    async claim() {
-      try {
-        await session.claim()
-        return true
-      } catch (error) {
-        if (grant.isGranted === false) return false
-        throw unavailable(BEGIN, error)
-      }
-    },
-    rehearse() {
-      grant.isGranted = false
-      session.rehearse(() => {
-        grant.onRefused()
-        return new DuplicateRequest()
-      })
-    },
+/** The claim of a session that goes with the first statement. */
+class PostgresHeldClaim implements HeldClaim {
+  readonly #grant: Grant
+  readonly #session: Pick<HeldSession<unknown>, 'claim' | 'rehearse'>
+
+  constructor(grant: Grant, session: Pick<HeldSession<unknown>, 'claim' | 'rehearse'>) {
+    this.#grant = grant
+    this.#session = session
+  }
+
+  get isGranted(): boolean | undefined {
+    return this.#grant.isGranted
+  }
+
+  whenGranted(listener: () => void): void {
+    if (this.#grant.isGranted === true) listener()
+    else this.#grant.onGranted = listener
+  }
+
+  whenRefused(listener: () => void): void {
+    this.#grant.onRefused = listener
+  }
+
+  async claim(): Promise<boolean> {
+    try {
+      await this.#session.claim()
+      return true
+    } catch (error) {
+      if (this.#grant.isGranted === false) return false
+      throw unavailable(BEGIN, error)
+    }
+  }
+
+  rehearse(): void {
+    const grant = this.#grant
+    grant.isGranted = false
+    this.#session.rehearse(() => {
+      grant.onRefused()
+      return new DuplicateRequest()
+    })
   }
 }
 

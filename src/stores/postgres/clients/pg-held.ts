@@ -69,9 +69,8 @@ export class PgHeldSession<Tx extends PgPoolClient> implements HeldSession<Tx> {
   }
 
   async commit(last: Call): Promise<Rows> {
-    await this.claim()
+    if (this.#standing !== 'granted') await this.claim()
     this.#standing = 'over'
-    this.#fault = new Error('The transaction is over.')
     return this.#session.commit(last)
   }
 
@@ -80,7 +79,6 @@ export class PgHeldSession<Tx extends PgPoolClient> implements HeldSession<Tx> {
     const standing = this.#standing
     if (standing === 'over') return
     this.#standing = 'over'
-    this.#fault ??= new Error('The transaction is over.')
     if (standing === 'held' || standing === 'rehearsed') this.#wire.release(false)
     else await this.#session.rollback()
   }
@@ -172,7 +170,7 @@ export class PgHeldSession<Tx extends PgPoolClient> implements HeldSession<Tx> {
 
   #whyNot(): unknown {
     if (this.#standing === 'rehearsed') this.#fault ??= this.#refuse()
-    return this.#fault
+    return (this.#fault ??= new Error('The transaction is over.'))
   }
 
   #reject(args: readonly unknown[]): unknown {
