@@ -144,8 +144,8 @@ function heldPatches(): readonly Mutant[] {
     }),
     patch('refused-awaited', 'engine/transaction-run.ts', {
       what: 'a handler is waited for although its claim was refused',
-      find: `await Promise.race([Promise.allSettled([handled()]), refused])`,
-      replace: `await Promise.race([Promise.allSettled([handled()]), new Promise<typeof refused extends Promise<infer T> ? T : never>(() => {})])`,
+      find: `      held.whenRefused(() => resolve(undefined))`,
+      replace: '',
     }),
     patch('held-again', 'engine/transaction-run.ts', {
       what: 'a request that was refused with its first statement is held back again',

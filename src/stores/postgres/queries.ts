@@ -80,7 +80,7 @@ export function named(verb: string, text: string): Statement {
 }
 
 /** One that answers in texts alone. */
-function textual(verb: string, text: string): Statement {
+export function textual(verb: string, text: string): Statement {
   return { ...named(verb, text), isTextual: true }
 }
 

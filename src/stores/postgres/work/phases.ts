@@ -51,7 +51,7 @@ export class PostgresPhases<Tx> implements PhaseStore<Tx> {
     const session = await attempt('begin a phase', () => client.begin({ first, isolation }))
     const [[isHeld, transaction, number] = []] = session.rows
     const begun = { transaction: String(transaction), number: String(number) }
-    if (isHeld === true) return this.#open(claim, session, begun)
+    if (isHeld === 'true') return this.#open(claim, session, begun)
     await session.rollback()
     return undefined
   }

@@ -6,7 +6,7 @@
 
 import { COUNT_NAMES, type CountQuery } from '../../../engine/counts.ts'
 import type { Statement } from '../client.ts'
-import { named, quoted, TRANSACTION } from '../queries.ts'
+import { named, quoted, TRANSACTION, textual } from '../queries.ts'
 import { JOBS } from './queries/jobs.ts'
 import { LETTERS } from './queries/letters.ts'
 import { MS, ms, type Texts, take } from './queries/text.ts'
@@ -38,18 +38,22 @@ type Verb =
 /** The statements on `schema`. */
 export function workQueries(schema: string): WorkQueries {
   const statements = Object.entries(TEXTS).map(([name, text]) => {
-    return [name, named(name, text(quoted(schema)))] as const
+    const make = TEXTUAL.has(name) ? textual : named
+    return [name, make(name, text(quoted(schema)))] as const
   })
   // The names are those of TEXTS.
   return Object.fromEntries(statements) as WorkQueries
 }
+
+/** What begins and ends each phase, and so travels with `begin` and `commit`. */
+const TEXTUAL: ReadonlySet<string> = new Set(['begin_phase', 'advance_phase', 'finish_phase'])
 
 const TEXTS: Texts<Verb> = {
   ...JOBS,
   ...LETTERS,
 
   begin_phase: (schema) => `
-    select ${schema}.begin_phase($1, $2, $3, $4) as held, ${TRANSACTION} as transaction,
+    select ${schema}.begin_phase($1, $2, $3, $4)::text as held, ${TRANSACTION} as transaction,
            pg_current_xact_id()::text as number`,
 
   /** Null while it is open. */
