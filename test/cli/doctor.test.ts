@@ -45,7 +45,7 @@ describe('C-24 doctor', () => {
     await world.sql(`alter table ${world.schema}.records alter column tries type bigint`)
     await world.sql(`alter table ${world.schema}.dead_letters alter column cause drop not null`)
     await world.sql(`drop table ${world.schema}.waiters`)
-    await world.sql(`alter table ${world.schema}.records drop constraint records_finished`)
+    await world.sql(`alter table ${world.schema}.workers drop constraint workers_pkey`)
     await world.sql(
       `create or replace function ${world.schema}.notify_waiters(record_id bytea) returns void language sql as ''`,
     )
@@ -55,7 +55,7 @@ describe('C-24 doctor', () => {
     for (const word of [
       ...['index records.records_expired is missing', 'column records.user_agent is missing'],
       ...['column records.tries is changed', 'column dead_letters.cause is changed'],
-      ...['table waiters is missing', 'constraint records.records_finished is missing'],
+      ...['table waiters is missing', 'constraint workers.workers_pkey is missing'],
       ...[
         'function notify_waiters(record_id bytea) is changed',
         'trigger audit.keep_audit is missing',

@@ -103,6 +103,19 @@ describe('a request in transaction mode', () => {
     expect(bytes).toBeLessThanOrEqual(810)
   })
 
+  it('stores its record without a subquery, and without a check that each statement would parse', async () => {
+    const values = [...Array.from({ length: 14 }, () => null), 1000, null, false]
+    const { rows } = await aside.query(`explain ${STATEMENTS.storeFinished.text}`, values)
+    const plan = rows.map((row) => row['QUERY PLAN']).join('\n')
+    const checks = await aside.query(
+      `select conname from pg_constraint where conrelid = 'reprise.records'::regclass and contype = 'c'`,
+    )
+
+    expect(plan).toContain('Insert on records')
+    expect(plan).not.toContain('Subquery Scan')
+    expect(checks.rows).toEqual([])
+  })
+
   it('replays without writing', async () => {
     const request = fresh()
     await handle(request, 3000)
