@@ -18,7 +18,7 @@ export type Reply = null | number | string | Buffer | readonly Reply[]
 export interface Connection {
   /** Whether keys are spread over servers, so that a script has only those of one hash slot. */
   readonly isCluster: boolean
-  /** Sends a command to the server that holds `key`. */
+  /** Sends a command to the server that holds `key`. Never throws: what fails is rejected. */
   send(key: string, command: readonly Argument[]): Promise<Reply>
   /** Every server that holds keys of its own; a single one unless it is a cluster. */
   primaries(): Promise<readonly Primary[]>
@@ -97,20 +97,11 @@ export interface Evaluation<T> {
  */
 export function evaluate<T>(connection: Connection, evaluation: Evaluation<T>): Promise<T> {
   const { command, parse } = evaluation
-  return sent(connection, command[3], command).then(parse, (error: unknown) => {
+  return connection.send(command[3], command).then(parse, (error: unknown) => {
     if (!(error instanceof Error && error.message.startsWith('NOSCRIPT'))) throw failed(error)
     const full = ['eval', evaluation.script.source, ...command.slice(2)]
-    return sent(connection, command[3], full).then(parse, fail)
+    return connection.send(command[3], full).then(parse, fail)
   })
-}
-
-/** What is sent; a throw is a failure as well. */
-function sent(connection: Connection, key: string, command: readonly Argument[]): Promise<Reply> {
-  try {
-    return connection.send(key, command)
-  } catch (error) {
-    return Promise.reject(error)
-  }
 }
 
 /**
