@@ -40,9 +40,11 @@ export class Deadlines {
     one.isListed = true
     if (this.#last !== undefined) this.#last.later = one
     this.#last = one
-    if (this.#first !== undefined) return
-    this.#first = one
-    this.#arm(this.#ms)
+    this.#first ??= one
+    // A first one that is overdue has lost its timer, as where a test put the process's timers back.
+    if (this.#first !== one && this.#first.dueAt >= now) return
+    this.#disarm()
+    this.#arm(this.#first.dueAt - now)
   }
 
   /** It is no longer due. No timer is left when there is nothing that it could be for. */
@@ -74,14 +76,16 @@ export class Deadlines {
 
   /** The timer was set for one that may have left: then it is set for the next. */
   #fire(): void {
-    this.#cancel = undefined
     const now = this.#clock.now()
-    for (let one = this.#first; one !== undefined && one.dueAt <= now; one = this.#first) {
-      this.#unlink(one)
-      one.due()
+    try {
+      for (let one = this.#first; one !== undefined && one.dueAt <= now; one = this.#first) {
+        this.#unlink(one)
+        one.due()
+      }
+    } finally {
+      // Also after one that threw: it is not alone.
+      this.#disarm()
+      if (this.#first !== undefined) this.#arm(this.#first.dueAt - now)
     }
-    const next = this.#first
-    if (next === undefined) this.#disarm()
-    else if (this.#cancel === undefined) this.#arm(next.dueAt - now)
   }
 }

@@ -115,21 +115,25 @@ function digitOf(code: number): number {
 
 /** The text of the bytes. */
 export function expand(bytes: Buffer): string | null {
-  const rest = bytes.subarray(1)
   switch (bytes[0]) {
     case undefined:
       return null
     case PLAIN:
-      return rest.toString()
+      return bytes.toString('utf8', 1)
     case UUID:
-      return rest.toString('hex').replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-')
+      return uuidOf(bytes.toString('hex', 1))
     case BASE64URL:
-      return rest.toString('base64url')
+      return bytes.toString('base64url', 1)
     case FINGERPRINT:
-      return `1.${rest.toString('base64url')}`
+      return `1.${bytes.toString('base64url', 1)}`
     default:
       return bytes.toString()
   }
+}
+
+function uuidOf(hex: string): string {
+  const head = `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}`
+  return `${head}-${hex.slice(16, 20)}-${hex.slice(20)}`
 }
 
 /** The most bytes that the head of a text or a number has. */

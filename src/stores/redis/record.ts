@@ -261,5 +261,9 @@ function instant(reply: Reply | undefined): number | null {
 
 /** Copied, because the drivers give views into the chunks that they read from the network. */
 function copy(reply: Reply | undefined): Uint8Array | null {
-  return Buffer.isBuffer(reply) ? new Uint8Array(reply) : null
+  if (!Buffer.isBuffer(reply)) return null
+  // Not from the pool: an answer that is kept would keep all that lies beside it.
+  const bytes = Buffer.allocUnsafeSlow(reply.length)
+  reply.copy(bytes)
+  return bytes
 }
