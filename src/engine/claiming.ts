@@ -6,6 +6,7 @@
 
 import { STORE_UNAVAILABLE } from '../core/error-table.ts'
 import { RepriseError } from '../core/errors.ts'
+import { isLater } from '../core/later.ts'
 import { STARTED } from '../core/record.ts'
 import type { Context } from './context.ts'
 import type { Job } from './job.ts'
@@ -27,20 +28,47 @@ const LAPSES_MAX = 3
  *
  * @throws RepriseError when the store can not be asked; what the claim may have left is withdrawn
  */
-export async function takeClaim<Tx>(context: Context<Tx>, job: Job): Promise<ClaimResult> {
+export function takeClaim<Tx>(context: Context<Tx>, job: Job): Promise<ClaimResult> {
+  return attempt(context, job, { hasFailed: false, lapses: 0 })
+}
+
+/** Every request is one of these, and most see one reply, in time: the rest is kept out of its way. */
+function attempt<Tx>(context: Context<Tx>, job: Job, asking: Asking): Promise<ClaimResult> {
+  const request = claimRequest(job)
+  return isLater(request)
+    ? request.then((later) => send(context, job, { request: later, asking }))
+    : send(context, job, { request, asking })
+}
+
+function send<Tx>(
+  context: Context<Tx>,
+  job: Job,
+  { request, asking }: { request: ClaimRequest; asking: Asking },
+): Promise<ClaimResult> {
   const { clock } = context
-  const asking: Asking = { hasFailed: false }
-  for (let lapse = 1; ; lapse++) {
-    const askedAt = clock.now()
-    const result = await askTwice(context, job, asking)
+  const askedAt = clock.now()
+  const sending = sendingOf(request)
+  const heard = (result: ClaimResult): ClaimResult | Promise<ClaimResult> => {
     const isInTime = clock.now() - askedAt < job.options.leaseMs
-    if (!('claim' in result) || isInTime) return result
-    if (lapse < LAPSES_MAX) continue
-    asking.hasFailed = true
-    context.background(repeat(context, job, () => withdraw(context, result.claim)))
-    const detail = 'Its replies take longer than the lease holds'
-    throw new RepriseError(STORE_UNAVAILABLE, detail)
+    return !('claim' in result) || isInTime ? result : lapsed(context, job, { result, asking })
   }
+  return ask(context, job, sending).then(heard, (error: unknown) => {
+    giveUp(context, { sending, asking })
+    return askAgain(context, job, { asking, askedAt, error }).then(heard)
+  })
+}
+
+/** The reply came after the lease that it grants: another run may have taken over. */
+function lapsed<Tx>(
+  context: Context<Tx>,
+  job: Job,
+  { result, asking }: { result: Granted; asking: Asking },
+): Promise<ClaimResult> {
+  asking.lapses++
+  if (asking.lapses < LAPSES_MAX) return attempt(context, job, asking)
+  asking.hasFailed = true
+  context.background(repeat(context, job, () => withdraw(context, result.claim)))
+  throw new RepriseError(STORE_UNAVAILABLE, 'Its replies take longer than the lease holds')
 }
 
 /**
@@ -59,7 +87,7 @@ export async function lookAt<Tx>(context: Context<Tx>, job: Job): Promise<Refusa
   // The claim of a finished record is refused with its answer and for how long that is kept.
   // It makes none within a quota: what is made where it has vanished meanwhile is withdrawn.
   const request = { ...(await claimRequest(job)), quota: undefined }
-  const result = await ask(context, { job, request, asking: { hasFailed: true } })
+  const result = await askOnce(context, job, { request, asking: { hasFailed: true, lapses: 0 } })
   if (!('claim' in result)) return result
   await context.call(job, () => withdraw(context, result.claim))
   return undefined
@@ -72,57 +100,89 @@ export async function lookAt<Tx>(context: Context<Tx>, job: Job): Promise<Refusa
 interface Asking {
   /** Whether the request has been given up. */
   hasFailed: boolean
+  /** How many replies came after the lease that they granted. */
+  lapses: number
 }
 
-async function askTwice<Tx>(context: Context<Tx>, job: Job, asking: Asking): Promise<ClaimResult> {
-  const { clock } = context
-  // What fails before anything was sent leaves nothing behind.
-  const request = await claimRequest(job)
-  const askedAt = clock.now()
-  try {
-    return await ask(context, { job, request, asking })
-  } catch (error) {
-    // Also bounded as a whole: a store that hangs is not asked twice.
-    if (clock.now() - askedAt < job.options.storeTimeoutMs / 2) {
-      try {
-        return await ask(context, { job, request: await claimRequest(job), asking })
-      } catch {
-        // The first failure says more than the second.
-      }
+async function askAgain<Tx>(
+  context: Context<Tx>,
+  job: Job,
+  { asking, askedAt, error }: { asking: Asking; askedAt: number; error: unknown },
+): Promise<ClaimResult> {
+  // Also bounded as a whole: a store that hangs is not asked twice.
+  if (context.clock.now() - askedAt < job.options.storeTimeoutMs / 2) {
+    try {
+      return await askOnce(context, job, { request: await claimRequest(job), asking })
+    } catch {
+      // The first failure says more than the second.
     }
-    asking.hasFailed = true
-    context.background(repeat(context, job, () => disown(context, job)))
+  }
+  asking.hasFailed = true
+  context.background(repeat(context, job, () => disown(context, job)))
+  throw error
+}
+
+async function askOnce<Tx>(
+  context: Context<Tx>,
+  job: Job,
+  { request, asking }: { request: ClaimRequest; asking: Asking },
+): Promise<ClaimResult> {
+  const sending = sendingOf(request)
+  try {
+    return await ask(context, job, sending)
+  } catch (error) {
+    giveUp(context, { sending, asking })
     throw error
   }
 }
 
-/** One claim; what is granted after the request was given up is withdrawn. */
-async function ask<Tx>(
-  context: Context<Tx>,
-  { job, request, asking }: { job: Job; request: ClaimRequest; asking: Asking },
-): Promise<ClaimResult> {
-  const { store } = context
-  let isAwaited = true
-  const claim = async () => {
-    await store.ready()
-    // Nobody hears of it.
-    if (!isAwaited) throw new Error()
-    const result = await store.claim(request)
-    const isLate = !isAwaited && asking.hasFailed
-    if (isLate && 'claim' in result) await withdraw(context, result.claim)
-    return result
-  }
-  try {
-    return await context.call(job, claim)
-  } finally {
-    isAwaited = false
-  }
+/** One claim on its way. */
+interface Sending {
+  readonly request: ClaimRequest
+  isAwaited: boolean
+  reply: Promise<ClaimResult> | undefined
 }
 
-async function claimRequest(job: Job): Promise<ClaimRequest> {
+function sendingOf(request: ClaimRequest): Sending {
+  return { request, isAwaited: true, reply: undefined }
+}
+
+/** Sends a claim; who gets no answer gives it up. */
+function ask<Tx>(context: Context<Tx>, job: Job, sending: Sending): Promise<ClaimResult> {
+  const claim = (): Promise<ClaimResult> => {
+    // Nobody hears of it.
+    if (!sending.isAwaited) throw new Error()
+    return context.store.claim(sending.request)
+  }
+  return context.call(job, () => {
+    sending.reply = context.whenReady(claim)
+    return sending.reply
+  })
+}
+
+/** What is granted after the request was given up is withdrawn. */
+function giveUp<Tx>(context: Context<Tx>, { sending, asking }: Asked): void {
+  sending.isAwaited = false
+  const late = async (result: ClaimResult): Promise<void> => {
+    if (asking.hasFailed && 'claim' in result) await withdraw(context, result.claim)
+  }
+  sending.reply?.then(late).catch(() => {})
+}
+
+interface Asked {
+  readonly sending: Sending
+  readonly asking: Asking
+}
+
+function claimRequest(job: Job): ClaimRequest | Promise<ClaimRequest> {
+  return job.input === undefined
+    ? requestOf(job, null)
+    : job.input().then((input) => requestOf(job, input))
+}
+
+function requestOf(job: Job, input: Uint8Array | null): ClaimRequest {
   const { identity, fingerprint, fingerprints, owner, retentionMs, origin } = job
   const { leaseMs, afterCrash, marksEffect } = job.options
-  const input = (await job.input?.()) ?? null
   return {
     id: identity.id,
     caller: identity.caller,

@@ -22,7 +22,7 @@ import { Flights } from './flights.ts'
 import type { Job } from './job.ts'
 import type { ReplayCache } from './replay-cache.ts'
 import type { Executed, Replayed, RunResult } from './result.ts'
-import { keptOf, openResponse, sealResponse } from './seal.ts'
+import { keptOf, type OpenedResponse, openPlain, openResponse, sealResponse } from './seal.ts'
 import type { Finish, Refusal, Replay, Store } from './store.ts'
 import type { Waiters } from './waiters.ts'
 
@@ -187,7 +187,7 @@ export class Context<Tx> {
   }
 
   /** The store's refusal as the result of a run. */
-  async refused(job: Job, refusal: Refusal): Promise<RunResult> {
+  refused(job: Job, refusal: Refusal): RunResult | Promise<RunResult> {
     switch (refusal.outcome) {
       case 'replay':
         return this.#replayed(job, refusal)
@@ -207,12 +207,19 @@ export class Context<Tx> {
     return { outcome: 'in_progress', retryAfterMs }
   }
 
-  async #replayed(job: Job, { response, requestId, expiresInMs }: Replay): Promise<Replayed> {
-    const opened = await openResponse(job.options, job.identity.id, response)
+  #replayed(job: Job, replay: Replay): Replayed | Promise<Replayed> {
+    const { response } = replay
+    const plain = openPlain(response)
+    if (plain !== undefined) return this.#kept(job, replay, plain)
+    const opening = openResponse(job.options, job.identity.id, response)
+    return opening.then((opened) => this.#kept(job, replay, opened))
+  }
+
+  #kept(job: Job, { requestId, expiresInMs }: Replay, response: OpenedResponse): Replayed {
     // Counted from before the store was asked, so that the cache never outlives the record.
     const expiresAt = job.startedAt + expiresInMs
-    this.cache?.set(job, { response: opened, requestId, expiresAt })
-    return { outcome: 'replayed', response: opened, requestId, expiresInMs }
+    this.cache?.set(job, { response, requestId, expiresAt })
+    return { outcome: 'replayed', response, requestId, expiresInMs }
   }
 }
 

@@ -12,19 +12,21 @@
 
 import { LEASE_LOST } from '../core/error-table.ts'
 import { RepriseError } from '../core/errors.ts'
+import { isLater } from '../core/later.ts'
 import type { Fate, Verdict } from '../core/policy.ts'
 import type { Resource } from '../core/record.ts'
 import type { CapturedResponse } from '../core/response.ts'
 import { isGranted, lookAt, takeClaim } from './claiming.ts'
+import type { Clock } from './clock.ts'
 import type { Context } from './context.ts'
 import { BegunFlight, type Flight } from './flights.ts'
 import type { Job } from './job.ts'
-import { Lease } from './lease.ts'
+import { Lease, type LeaseKeeping } from './lease.ts'
 import { BURIED_MS, type Burial } from './letters.ts'
 import { type Persisted, persist } from './persist.ts'
-import { type RunResult, unstored } from './result.ts'
+import { type Executed, type RunResult, unstored } from './result.ts'
 import { type Handler, LeaseRun } from './run.ts'
-import type { Claim, Granted } from './store.ts'
+import type { Claim, Finish, Granted, Store } from './store.ts'
 
 /** Flights of lease mode. */
 export class LeaseRuns<Tx> {
@@ -51,26 +53,36 @@ export class LeaseRuns<Tx> {
     job.trace.point = recoveryPoint
     if (granted.abandoned) context.emit('abandoned', job)
     if (outcome === 'recover') context.emit('recovering', job)
-    const lease = new Lease({
-      store: context.store,
-      clock: context.clock,
-      claim,
-      leaseMs: job.options.leaseMs,
-      onError: (error) => context.emit('store_error', job, error),
-      onLost: () => context.emit('lease_lost', job),
-    })
-    const mark = () => this.#mark(job, claim)
+    const lease = new Lease(new Keeping(context, job, claim))
+    const mark = job.options.marksEffect ? () => this.#mark(job, claim) : unmarked
     const run = new LeaseRun(job.options, { granted, lease, mark })
     try {
-      const recovered = await this.#recover(job, { granted, run })
+      const recovered =
+        outcome === 'recover' ? await this.#recover(job, { granted, run }) : undefined
       if (recovered === 'refuse') {
         lease.settle()
         return await this.#refuse(job, claim)
       }
-      const response = recovered ?? (await context.timed(job, 'handlerMs', () => handler(run)))
+      let response = recovered
+      if (response === undefined) {
+        const startedAt = context.clock.now()
+        try {
+          response = await handler(run)
+        } finally {
+          job.trace.handlerMs = (job.trace.handlerMs ?? 0) + context.clock.now() - startedAt
+        }
+      }
       // From here on only the end is written, and it is fenced.
       lease.settle()
-      return await this.#conclude(job, { claim, run, response, resumed: outcome === 'resume' })
+      const verdict = run.verdict(response)
+      const askedAt = context.clock.now()
+      const ended = await (verdict === 'store'
+        ? this.#finish(job, claim, { response, resource: run.resource })
+        : this.#release(job, claim, verdict))
+      const how = outcome === 'resume' ? 'resumed' : 'executed'
+      return ended === 'done' && verdict === 'store'
+        ? context.executed(job, { outcome: how, response, askedAt })
+        : await this.#unstored(job, { outcome: how, response, verdict, ended })
     } catch (error) {
       lease.settle()
       await this.#release(job, claim, verdictOnThrow(run, error))
@@ -124,44 +136,46 @@ export class LeaseRuns<Tx> {
     return (released === 'lost' ? await this.#winner(job) : undefined) ?? { outcome: 'unknown' }
   }
 
-  async #conclude(job: Job, { claim, run, response, resumed }: Concluding): Promise<RunResult> {
-    const context = this.#context
-    const outcome = resumed ? 'resumed' : 'executed'
-    const verdict = run.verdict(response)
-    const askedAt = context.clock.now()
-    const ended =
-      verdict === 'store'
-        ? await this.#finish(job, claim, { response, resource: run.resource })
-        : await this.#release(job, claim, verdict)
-    if (ended === 'done' && verdict === 'store') {
-      return context.executed(job, { outcome, response, askedAt })
-    }
+  /** The end of a run whose answer is not kept, or at least not known to be. */
+  async #unstored(job: Job, { outcome, response, verdict, ended }: Ended): Promise<RunResult> {
     if (ended === 'done') return unstored({ outcome, response, fate: FATES[verdict] })
     const winner = ended === 'lost' ? await this.#winner(job) : undefined
     if (winner !== undefined) return winner
     // A release whose first reply was lost finds nothing left to release: it was carried out.
     const isReleased = ended === 'lost' && verdict !== 'store'
-    if (verdict === 'store') context.emit('not_stored', job)
+    if (verdict === 'store') this.#context.emit('not_stored', job)
     return unstored({ outcome, response, fate: isReleased ? FATES[verdict] : 'not_stored' })
   }
 
-  async #finish(
-    job: Job,
-    claim: Claim,
-    answer: { response: CapturedResponse; resource: Resource | null },
-  ): Promise<Persisted> {
+  /** Never throws. */
+  #finish(job: Job, claim: Claim, answer: Answer): Promise<Persisted> {
     const context = this.#context
     try {
-      const finish = await context.finish(job, answer.response, { resource: answer.resource })
-      return await persist(context, job, () => context.store.finish(claim, finish))
+      const finish = context.finish(job, answer.response, answer)
+      if (isLater(finish)) return this.#finishLater(job, claim, finish)
+      return persist(context, job, () => context.store.finish(claim, finish))
     } catch (error) {
-      // It could not be sealed; the effect is real all the same, and the client gets its answer.
-      context.emit('store_error', job, error)
-      return 'failed'
+      return Promise.resolve(this.#unsealed(job, error))
     }
   }
 
-  async #release(job: Job, claim: Claim, verdict: Verdict): Promise<Persisted> {
+  async #finishLater(job: Job, claim: Claim, later: PromiseLike<Finish>): Promise<Persisted> {
+    const context = this.#context
+    try {
+      const finish = await later
+      return await persist(context, job, () => context.store.finish(claim, finish))
+    } catch (error) {
+      return this.#unsealed(job, error)
+    }
+  }
+
+  /** It could not be sealed; the effect is real all the same, and the client gets its answer. */
+  #unsealed(job: Job, error: unknown): Persisted {
+    this.#context.emit('store_error', job, error)
+    return 'failed'
+  }
+
+  #release(job: Job, claim: Claim, verdict: Verdict): Promise<Persisted> {
     const { store } = this.#context
     const mode = verdict === 'forget' ? 'forget' : 'suspend'
     return persist(this.#context, job, () => store.release(claim, mode))
@@ -185,12 +199,52 @@ const FATES: Readonly<Record<Verdict, Fate>> = {
   suspend: 'suspended',
 }
 
-interface Concluding {
-  readonly claim: Claim
-  readonly run: LeaseRun
+interface Ended {
+  readonly outcome: Executed['outcome']
   readonly response: CapturedResponse
-  readonly resumed: boolean
+  readonly verdict: Verdict
+  readonly ended: Persisted
 }
+
+interface Answer {
+  readonly response: CapturedResponse
+  readonly resource: Resource | null
+}
+
+/** What the lease of a run is kept with: every run has one, so it is one object and no functions. */
+class Keeping<Tx> implements LeaseKeeping {
+  readonly claim: Claim
+  readonly #context: Context<Tx>
+  readonly #job: Job
+
+  constructor(context: Context<Tx>, job: Job, claim: Claim) {
+    this.claim = claim
+    this.#context = context
+    this.#job = job
+  }
+
+  get store(): Store<Tx> {
+    return this.#context.store
+  }
+
+  get clock(): Clock {
+    return this.#context.clock
+  }
+
+  get leaseMs(): number {
+    return this.#job.options.leaseMs
+  }
+
+  onError(error: unknown): void {
+    this.#context.emit('store_error', this.#job, error)
+  }
+
+  onLost(): void {
+    this.#context.emit('lease_lost', this.#job)
+  }
+}
+
+async function unmarked(): Promise<void> {}
 
 function burialOf({ retentionMs }: Job): Burial {
   const error = 'recover() could not tell what became of it'

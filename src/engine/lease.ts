@@ -8,6 +8,7 @@ import { LEASE_LOST } from '../core/error-table.ts'
 import { RepriseError } from '../core/errors.ts'
 import { storeCall } from './bounded.ts'
 import type { Cancel, Clock } from './clock.ts'
+import { Deadlines, Due } from './deadlines.ts'
 import type { Claim, Store } from './store.ts'
 
 /** What keeping a lease needs. */
@@ -16,37 +17,54 @@ export interface LeaseKeeping {
   readonly claim: Claim
   readonly leaseMs: number
   readonly clock: Clock
-  readonly onError: (error: unknown) => void
+  onError(error: unknown): void
   /**
    * Told when the lease is lost while the handler runs.
    *
    * @default nobody is told but who listens to the signal
    */
-  readonly onLost?: () => void
+  onLost?(): void
 }
 
 /** Two renewals in a row may fail and the third still comes before the lease lapses. */
 const RENEWALS_PER_LEASE = 4
+
+/** Most leases are over before their first renewal: until then those of one length share a timer. */
+const firsts = new WeakMap<Clock, Map<number, Deadlines>>()
+
+function firstRenewals(clock: Clock, leaseMs: number): Deadlines {
+  const known = firsts.get(clock)?.get(leaseMs)
+  if (known !== undefined) return known
+  const made = new Deadlines(clock, leaseMs / RENEWALS_PER_LEASE)
+  const lengths = firsts.get(clock) ?? new Map<number, Deadlines>()
+  firsts.set(clock, lengths.set(leaseMs, made))
+  return made
+}
 
 /**
  * A lease being renewed every quarter of its length. The signal is aborted with `reprise-lease-lost`
  * when another run has taken over, or when no renewal has succeeded for the whole of the lease, so
  * that another run may.
  */
-export class Lease {
+export class Lease extends Due {
   readonly #keeping: LeaseKeeping
+  readonly #firsts: Deadlines
+  readonly #takenAt: number
   /** Made when somebody asks for it, which few handlers do. */
   #lost: AbortController | undefined
   #isLost = false
-  #cancelRenewal: Cancel = () => {}
-  #cancelLapse: Cancel = () => {}
+  #cancelRenewal: Cancel | undefined
+  #cancelLapse: Cancel | undefined
   #isOver = false
   #isSettling = false
 
   constructor(keeping: LeaseKeeping) {
+    super()
+    const { clock, leaseMs } = keeping
     this.#keeping = keeping
-    this.#held(keeping.clock.now())
-    this.#schedule()
+    this.#takenAt = clock.now()
+    this.#firsts = firstRenewals(clock, leaseMs)
+    this.#firsts.add(this, this.#takenAt)
   }
 
   /** Aborted when the lease is lost. */
@@ -64,14 +82,21 @@ export class Lease {
   /** Ends the renewals. */
   stop(): void {
     this.#isOver = true
-    this.#cancelRenewal()
-    this.#cancelLapse()
+    this.#firsts.remove(this)
+    this.#cancelRenewal?.()
+    this.#cancelLapse?.()
+  }
+
+  /** The first renewal. Until then the lease could not lapse; from here on it has timers of its own. */
+  due(): void {
+    this.#held(this.#takenAt)
+    void this.#renew()
   }
 
   /** The lease holds since then: counted from before the store was asked. */
   #held(since: number): void {
     const { clock, leaseMs } = this.#keeping
-    this.#cancelLapse()
+    this.#cancelLapse?.()
     this.#cancelLapse = clock.after(since + leaseMs - clock.now(), () => this.#lose())
   }
 
@@ -81,7 +106,7 @@ export class Lease {
   }
 
   async #renew(): Promise<void> {
-    const { store, claim, leaseMs, clock, onError } = this.#keeping
+    const { store, claim, leaseMs, clock } = this.#keeping
     const askedAt = clock.now()
     try {
       const call = () => store.renew(claim, leaseMs)
@@ -90,7 +115,7 @@ export class Lease {
       if (!isHeld) return this.#lose()
       this.#held(askedAt)
     } catch (error) {
-      onError(error)
+      this.#keeping.onError(error)
     }
     if (!this.#isOver) this.#schedule()
   }

@@ -20,16 +20,30 @@ const ATTEMPTS_MAX = 2
 const RETRY_MS = 100
 
 /** Carries out a fenced write. */
-export async function persist<Tx>(
+export function persist<Tx>(
   context: Context<Tx>,
   job: Job,
   write: () => Promise<boolean>,
 ): Promise<Persisted> {
-  for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt++) {
+  // What failed was told to the listener by `call`.
+  return context.call(job, write).then(heard, () => again(context, job, write))
+}
+
+function heard(isHeld: boolean): Persisted {
+  return isHeld ? 'done' : 'lost'
+}
+
+/** What could not be carried out at once. */
+async function again<Tx>(
+  context: Context<Tx>,
+  job: Job,
+  write: () => Promise<boolean>,
+): Promise<Persisted> {
+  for (let attempt = 2; attempt <= ATTEMPTS_MAX; attempt++) {
     try {
-      return (await context.call(job, write)) ? 'done' : 'lost'
+      return heard(await context.call(job, write))
     } catch {
-      // Told to the listener by `call`.
+      // As above.
     }
   }
   // Refused or carried out, it is over once it was heard.

@@ -124,18 +124,40 @@ export async function openResponse(
   id: string,
   { status, sealed }: SealedResponse,
 ): Promise<OpenedResponse> {
-  const content = await open(options, { id, part: `response ${status}` }, sealed)
-  const [first = -1] = content
+  return responseOf(status, await open(options, { id, part: `response ${status}` }, sealed))
+}
+
+/**
+ * The same at once, for what is neither compressed nor encrypted; `undefined` for all else.
+ *
+ * @throws RepriseError `reprise-seal-broken`
+ */
+export function openPlain({ status, sealed }: SealedResponse): OpenedResponse | undefined {
+  return sealed[0] === VERSION && sealed[1] === 0 ? responseOf(status, plainOf(sealed)) : undefined
+}
+
+function plainOf({ buffer, byteOffset, byteLength }: Uint8Array): Buffer {
+  return Buffer.from(buffer, byteOffset + PLAIN.length, byteLength - PLAIN.length)
+}
+
+function responseOf(status: number, content: Buffer): OpenedResponse {
+  const first = content[0] ?? -1
   const bodyAt = first === BRACKET ? content.indexOf(NEWLINE) + 1 : 1
   const usual = USUAL[first]
+  if (usual !== undefined) {
+    const headers: Header[] = [usualHeader(usual)]
+    return { status, headers, body: content.subarray(bodyAt), bodyBytesOmitted: null }
+  }
   // A number that is not known is no JSON, or at least no list.
-  const head =
-    usual === undefined
-      ? parseSealed(content.toString('utf8', 0, bodyAt))
-      : [[usual.split(',')], null]
+  const head = parseSealed(content.toString('utf8', 0, bodyAt))
   const [headers, bodyBytesOmitted]: readonly unknown[] = Array.isArray(head) ? head : []
   if (!isHeaders(headers) || !isOmitted(bodyBytesOmitted)) throw broken('Its head is no head')
   return { status, headers, body: content.subarray(bodyAt), bodyBytesOmitted }
+}
+
+function usualHeader(usual: string): Header {
+  const comma = usual.indexOf(',')
+  return [usual.slice(0, comma), usual.slice(comma + 1)]
 }
 
 /**
@@ -173,8 +195,8 @@ export function seal(
   if (!isLarge && encryption === undefined) return Buffer.concat([PLAIN, ...parts], 2 + bytes)
   const content = Buffer.concat(parts, bytes)
   return isLarge
-    ? compress(content, BROTLI).then((packed) => wrap(encryption, place, content, packed))
-    : wrap(encryption, place, content)
+    ? compress(content, BROTLI).then((packed) => wrap(encryption, place, { content, packed }))
+    : wrap(encryption, place, { content, packed: content })
 }
 
 /** What comes before content that is neither compressed nor encrypted. */
@@ -183,8 +205,7 @@ const PLAIN = Uint8Array.of(VERSION, 0)
 function wrap(
   encryption: SealOptions['encryption'],
   place: SealPlace,
-  content: Uint8Array,
-  packed: Uint8Array = content,
+  { content, packed }: { content: Uint8Array; packed: Uint8Array },
 ): Uint8Array {
   const isPacked = packed.byteLength < content.byteLength
   const payload = isPacked ? packed : content

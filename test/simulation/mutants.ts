@@ -87,7 +87,7 @@ function patches(): readonly Mutant[] {
     }),
     patch('reply-before-store', 'engine/lease-run.ts', {
       what: 'the answer is given before it is stored',
-      find: `        ? await this.#finish(job, claim, { response, resource: run.resource })`,
+      find: `        ? this.#finish(job, claim, { response, resource: run.resource })`,
       replace: `        ? (void this.#finish(job, claim, { response, resource: run.resource }), 'done' as const)`,
     }),
     patch('forget-unknown', 'core/policy.ts', {

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { compact, expand } from '../../src/stores/redis/compact.ts'
+import { compact, expand, Packer } from '../../src/stores/redis/compact.ts'
 
 const texts = fc.oneof(
   fc.string({ unit: 'binary' }),
@@ -39,6 +39,47 @@ describe('compact', () => {
     expect(compact(base64url(new Uint8Array(32)))).toHaveLength(33)
     expect(compact(`1.${base64url(new Uint8Array(32))}`)).toHaveLength(33)
     expect(compact('POST /charges')).toHaveLength(13)
+  })
+})
+
+describe('Packer', () => {
+  it('writes texts, numbers, flags and bytes as MessagePack', () => {
+    const packer = new Packer()
+    packer
+      .begin()
+      .number(0)
+      .number(127)
+      .number(128)
+      .number(86_400_000)
+      .number(2 ** 40)
+    packer.flag(true).flag(false).compact(null).compact('abc').raw(new Uint8Array(40).fill(7))
+    const packed = packer.take()
+    const head = '00 7f ce00000080 ce05265c00 cf0000010000000000 c3 c2 a0 a3616263 d928'
+    expect(packed.toString('hex')).toBe(`${head.replaceAll(' ', '')}${'07'.repeat(40)}`)
+  })
+
+  it('writes values within a value', () => {
+    const packer = new Packer()
+    const inner = packer.begin().open()
+    packer.compact('a').number(1)
+    const packed = packer.close(inner).number(2).take()
+    expect(packed.toString('hex')).toBe('db00000003a161' + '01' + '02')
+  })
+
+  it('grows for what is long, and hands out what nobody writes to again', () => {
+    const packer = new Packer()
+    const text = 'ü'.repeat(100_000)
+    const long = packer.begin().number(1).compact(text).take()
+    const short = packer.begin().number(2).take()
+    expect(long.subarray(0, 6).toString('hex')).toBe('01db00030d40')
+    expect(long.toString('utf8', 6)).toBe(text)
+    expect([...short]).toEqual([2])
+  })
+
+  it('forgets what was begun and not taken', () => {
+    const packer = new Packer()
+    packer.begin().compact('left over')
+    expect([...packer.begin().number(3).take()]).toEqual([3])
   })
 })
 

@@ -37,11 +37,10 @@ const WITHIN_QUOTA = `
 
 const ARGUMENTS = `
 local packed = { cmsgpack.unpack(ARGV[1]) }
-local owner = packed[1]
-local leaseMs, retentionMs, takesUnknown = unpack(ARGV, 2, 4)
+local leaseMs, retentionMs, takesUnknown, owner = packed[1], packed[2], packed[3], packed[4]
 
 local function accepts(fingerprint)
-  for i = 4, #packed do
+  for i = 6, #packed do
     if packed[i] == fingerprint then return true end
   end
   return false
@@ -70,7 +69,7 @@ local function grant(outcome, fence)
   local keptUntil = math.max(expiresAt, now + retentionMs, leaseUntil)
   redis.call('HSET', KEYS[1], 'fence', fence, 'owner', owner, 'leaseUntil', leaseUntil,
     'expiresAt', keptUntil)
-  return { outcome, fence, 0, recoveryPoint, unpack(redis.call('HMGET', KEYS[1], 'state', 'input')) }
+  return { outcome, fence, recoveryPoint, unpack(redis.call('HMGET', KEYS[1], 'state', 'input')) }
 end
 
 if tonumber(expiresAt) <= now then return fresh(1) end
@@ -84,7 +83,7 @@ if leaseUntil and tonumber(leaseUntil) > now then
   return { 'in_progress', leaseUntil - now, now - createdAt }
 end
 if recoveryPoint then return grant('resume', fence + 1) end
-if takesUnknown == '1' then return grant('recover', fence + 1) end
+if takesUnknown then return grant('recover', fence + 1) end
 return { 'unknown' }
 `
 
@@ -92,10 +91,10 @@ return { 'unknown' }
  * Says what `core/decide.ts` says, in the same order.
  *
  * - KEYS: record
- * - ARGV: MessagePack of owner, about, fingerprint and the accepted fingerprints; leaseMs,
- *   retentionMs, takesUnknown (1 or 0), then names and values of further fields of a fresh record
- * - replies `execute`, `resume` or `recover` with fence and abandoned (1 or 0), and, unless the
- *   record is fresh, recoveryPoint, state, input
+ * - ARGV: MessagePack of leaseMs, retentionMs, takesUnknown, owner, about, fingerprint and others
+ *   that are accepted; then names and values of further fields of a fresh record
+ * - replies whether the record was abandoned (1 or 0) that a fresh one replaces
+ * - replies `execute`, `resume` or `recover` with fence, recoveryPoint, state, input of another
  * - replies `replay` with status, sealed, resource, owner, requestId, milliseconds left
  * - replies `in_progress` with milliseconds of lease left, milliseconds of age
  * - replies `mismatch` or `unknown`
@@ -135,10 +134,10 @@ local function fresh(abandoned)
 ${parts.beforeFresh}  if kind ~= 'none' then redis.call('DEL', KEYS[1]) end
   local leaseUntil = now + leaseMs
   local expiresAt = math.max(now + retentionMs, leaseUntil)
-  redis.call('HSET', KEYS[1], 'fence', 1, 'owner', owner, 'leaseUntil', leaseUntil,
-    'createdAt', now, 'expiresAt', expiresAt, 'about', packed[2], 'fingerprint', packed[3],
-    unpack(ARGV, 5, ${parts.fieldsEnd}))
-  return { 'execute', 1, abandoned }
+  redis.call('HSET', KEYS[1], 'fence', '1', 'owner', owner, 'leaseUntil', leaseUntil,
+    'createdAt', now, 'expiresAt', expiresAt, 'about', packed[5], 'fingerprint', packed[6],
+    unpack(ARGV, 2, ${parts.fieldsEnd}))
+  return abandoned
 end
 ${DECIDE}`
 }

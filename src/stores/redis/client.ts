@@ -18,7 +18,7 @@ export type Reply = null | number | string | Buffer | readonly Reply[]
 export interface Connection {
   /** Whether keys are spread over servers, so that a script has only those of one hash slot. */
   readonly isCluster: boolean
-  /** Sends a command to the server that holds `key`. */
+  /** Sends a command to the server that holds `key`. Never throws: what fails is rejected. */
   send(key: string, command: readonly Argument[]): Promise<Reply>
   /** Every server that holds keys of its own; a single one unless it is a cluster. */
   primaries(): Promise<readonly Primary[]>
@@ -51,26 +51,56 @@ export function script(source: string): Script {
   return { source, sha: createHash('sha1').update(source).digest('hex') }
 }
 
+/** A command that runs a script: digest, number of keys, keys, arguments. */
+export type ScriptCommand = readonly [
+  name: 'evalsha',
+  sha: string,
+  keys: string,
+  key: string,
+  ...rest: Argument[],
+]
+
 /** What a script works on; on a cluster all keys belong to one record and so to one hash slot. */
 export interface ScriptInput {
   readonly keys: readonly [string, ...string[]]
   readonly args?: readonly Argument[]
 }
 
-/** Runs a script: by its digest, and in full where the server does not know it yet. */
-export async function run(
+/** Runs a script. */
+export function run(
   connection: Connection,
-  { source, sha }: Script,
+  script: Script,
   { keys, args = [] }: ScriptInput,
 ): Promise<Reply> {
+  const [first, ...more] = keys
   const count = String(keys.length)
-  return await reaching(async () => {
-    try {
-      return await connection.send(keys[0], ['evalsha', sha, count, ...keys, ...args])
-    } catch (error) {
-      if (!(error instanceof Error && error.message.startsWith('NOSCRIPT'))) throw error
-      return await connection.send(keys[0], ['eval', source, count, ...keys, ...args])
-    }
+  const command: ScriptCommand = ['evalsha', script.sha, count, first, ...more, ...args]
+  return evaluate(connection, { script, command, parse: asIs })
+}
+
+function asIs(reply: Reply): Reply {
+  return reply
+}
+
+/** A command with what it runs, and what is made of the reply. */
+export interface Evaluation<T> {
+  readonly script: Script
+  readonly command: ScriptCommand
+  readonly parse: (reply: Reply) => T
+}
+
+/**
+ * Runs a script: by its digest, and in full where the server does not know it yet. Every request
+ * runs some, so each is one promise beside the driver's own.
+ *
+ * @throws RepriseError `idempotency-store-unavailable`
+ */
+export function evaluate<T>(connection: Connection, evaluation: Evaluation<T>): Promise<T> {
+  const { command, parse } = evaluation
+  return connection.send(command[3], command).then(parse, (error: unknown) => {
+    if (!(error instanceof Error && error.message.startsWith('NOSCRIPT'))) throw failed(error)
+    const full = ['eval', evaluation.script.source, ...command.slice(2)]
+    return connection.send(command[3], full).then(parse, fail)
   })
 }
 
@@ -96,7 +126,16 @@ export async function reaching<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work()
   } catch (cause) {
-    if (isRepriseError(cause)) throw cause
-    throw new RepriseError(STORE_UNAVAILABLE, 'Redis failed', { cause })
+    throw failed(cause)
   }
+}
+
+function failed(cause: unknown): RepriseError {
+  return isRepriseError(cause)
+    ? cause
+    : new RepriseError(STORE_UNAVAILABLE, 'Redis failed', { cause })
+}
+
+function fail(cause: unknown): never {
+  throw failed(cause)
 }

@@ -28,10 +28,14 @@
 
 import { type Script, script } from './client.ts'
 
-/** The time, and what the key is. */
-export const READ = `
+const NOW = `
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
+`
+
+/** The time, and what the key is. */
+export const READ = `
+${NOW}
 local kind = redis.call('TYPE', KEYS[1]).ok
 `
 
@@ -90,26 +94,29 @@ return 1
 `)
 
 /**
+ * What is finished already is no hash, so that reading it as one fails; this is rare, and spares all
+ * others to ask for the type.
+ *
  * - KEYS: record, mark of those who watch
- * - ARGV: owner, fence, retentionMs, status, sealed, and resource if there is one
+ * - ARGV: MessagePack of owner, fence, retentionMs, status, resource (false for none) and sealed,
+ *   which may be an argument of its own instead
  * - replies 1, or 0 if the claim is lost
  */
 export const FINISH: Script = script(`
-${READ}
-${HOLDS}
+${NOW}
 ${WAKE}
-if kind == 'string' then
-  local fence, _, owner = cmsgpack.unpack(redis.call('GET', KEYS[1]))
-  return owner == ARGV[1] and fence == tonumber(ARGV[2]) and 1 or 0
+local owner, fence, keptMs, status, resource, sealed = cmsgpack.unpack(ARGV[1])
+local held = redis.pcall('HMGET', KEYS[1], 'owner', 'fence', 'fingerprint', 'recoveryPoint',
+  'createdAt', 'about')
+if held.err then
+  local finished, _, holder = cmsgpack.unpack(redis.call('GET', KEYS[1]))
+  return holder == owner and finished == fence and 1 or 0
 end
-if not holds() then return 0 end
+if held[1] ~= owner or tonumber(held[2]) ~= fence then return 0 end
 
-local fingerprint, recoveryPoint, createdAt, about =
-  unpack(redis.call('HMGET', KEYS[1], 'fingerprint', 'recoveryPoint', 'createdAt', 'about'))
-local owner, fence, keptMs, status, sealed, resource = unpack(ARGV)
-local packed = cmsgpack.pack(tonumber(fence), fingerprint, owner, recoveryPoint,
-  tonumber(createdAt), now - createdAt, tonumber(keptMs), about, tonumber(status), sealed,
-  resource or false)
+local createdAt = tonumber(held[5])
+local packed = cmsgpack.pack(fence, held[3], owner, held[4], createdAt, now - createdAt, keptMs,
+  held[6], status, sealed or ARGV[2], resource)
 redis.call('SET', KEYS[1], packed, 'PXAT', now + keptMs)
 wake()
 return 1

@@ -13,9 +13,9 @@ import {
   type Resource,
   statusOf,
 } from '../../core/record.ts'
-import type { ClaimRequest, ClaimResult, ListedRecord } from '../../engine/store.ts'
+import type { Claim, ClaimRequest, ClaimResult, Finish, ListedRecord } from '../../engine/store.ts'
 import type { Argument, Reply } from './client.ts'
-import { compact, expand, pack } from './compact.ts'
+import { compact, expand, Packer } from './compact.ts'
 
 /** Names of the Redis keys that belong to records. */
 export class KeyNames {
@@ -70,27 +70,54 @@ export function bytes(value: Uint8Array): Buffer {
   return Buffer.from(value.buffer, value.byteOffset, value.byteLength)
 }
 
+/** Everything is written to it at once and taken: the commands of all stores share it. */
+const packer = new Packer()
+
+/** What the script for a claim is told: one run of bytes, because drivers send each apart. */
+export function packClaim(request: ClaimRequest): Buffer {
+  const { owner, leaseMs, retentionMs, takesUnknown, fingerprint, fingerprintsAccepted } = request
+  const { requestId, ip, userAgent } = request.origin
+  packer.begin().number(Math.ceil(leaseMs)).number(Math.ceil(retentionMs)).flag(takesUnknown)
+  packer.compact(owner)
+  const about = packer.open()
+  packer.compact(request.caller).compact(request.operation).compact(request.key)
+  packer.compact(requestId).compact(ip).compact(userAgent)
+  packer.close(about).compact(fingerprint)
+  for (const accepted of fingerprintsAccepted) {
+    if (accepted !== fingerprint) packer.compact(accepted)
+  }
+  return packer.take()
+}
+
 /**
- * The arguments of the script for a claim. What is bytes goes as one: drivers send each apart.
+ * Names and values of the further fields that a fresh record has.
  *
  * @param quotaSet - where the record counts; `null` without a quota
  */
-export function claimArguments(
-  request: ClaimRequest,
-  quotaSet: string | null,
-): readonly Argument[] {
-  const { owner, leaseMs, retentionMs, takesUnknown, fingerprintsAccepted } = request
-  const { caller, operation, key, origin, recoveryPoint, input } = request
-  const { requestId, ip, userAgent } = origin
-  const about = pack([caller, operation, key, requestId, ip, userAgent].map(compact))
-  const fingerprints = [request.fingerprint, ...fingerprintsAccepted].map(compact)
-  return [
-    pack([compact(owner), about, ...fingerprints]),
-    duration(leaseMs),
-    duration(retentionMs),
-    takesUnknown ? '1' : '0',
-    ...fields({ recoveryPoint, input, quota: quotaSet }),
-  ]
+export function claimFields(request: ClaimRequest, quotaSet: string | null): readonly Argument[] {
+  const { recoveryPoint, input } = request
+  if (recoveryPoint === null && input === null && quotaSet === null) return NONE
+  return fields({ recoveryPoint, input, quota: quotaSet })
+}
+
+const NONE: readonly Argument[] = []
+
+/** Longer answers are sent apart, rather than copied. */
+const COPIED_BYTES_MAX = 16_384
+
+/** What the script for a finish is told. */
+export function packFinish(
+  claim: Claim,
+  finish: Finish,
+): readonly [Buffer] | readonly [Buffer, Buffer] {
+  const { response, resource, retentionMs } = finish
+  packer.begin().compact(claim.owner).number(claim.fence).number(Math.ceil(retentionMs))
+  packer.number(response.status)
+  if (resource === null) packer.flag(false)
+  else packer.raw(Buffer.from(packResource(resource)))
+  const { sealed } = response
+  if (sealed.byteLength > COPIED_BYTES_MAX) return [packer.take(), bytes(sealed)]
+  return [packer.raw(sealed).take()]
 }
 
 /** What the scripts count by. */
@@ -99,12 +126,13 @@ export function quotaArguments({ keys, perMs }: Quota, id: string): readonly Arg
 }
 
 /** A resource as it is kept. */
-export function packResource({ type, id }: Resource): string {
+function packResource({ type, id }: Resource): string {
   return JSON.stringify([type, id])
 }
 
 /** The answer to a claim, from the reply of the script. */
 export function parseClaim(reply: Reply, request: ClaimRequest): ClaimResult {
+  if (typeof reply === 'number') return fresh(reply, request)
   const [outcome, ...rest] = list(reply)
   switch (String(outcome)) {
     case 'execute':
@@ -152,22 +180,24 @@ export function parseRecord(id: string, reply: Reply): ListedRecord | undefined 
   return { record, status: statusOf(record, Number(now)) }
 }
 
+/** What is fresh is as it was asked for, and not sent back. */
+function fresh(reply: number, { id, owner, recoveryPoint, input }: ClaimRequest): ClaimResult {
+  const claim = { id, owner, fence: 1 }
+  return { outcome: 'execute', claim, recoveryPoint, state: null, input, abandoned: reply === 1 }
+}
+
 function granted(
   outcome: 'execute' | 'resume' | 'recover',
-  rest: readonly Reply[],
-  request: ClaimRequest,
+  [fence, recoveryPoint, state, input]: readonly Reply[],
+  { id, owner }: ClaimRequest,
 ): ClaimResult {
-  const [fence, abandoned, recoveryPoint, state, input] = rest
-  const claim = { id: request.id, owner: request.owner, fence: Number(fence) }
-  const isFresh = rest.length === 2
   return {
     outcome,
-    claim,
-    // What is fresh is as it was asked for, and not sent back.
-    recoveryPoint: isFresh ? request.recoveryPoint : text(recoveryPoint),
+    claim: { id, owner, fence: Number(fence) },
+    recoveryPoint: text(recoveryPoint),
     state: copy(state),
-    input: isFresh ? request.input : copy(input),
-    abandoned: Number(abandoned) === 1,
+    input: copy(input),
+    abandoned: false,
   }
 }
 
@@ -231,5 +261,9 @@ function instant(reply: Reply | undefined): number | null {
 
 /** Copied, because the drivers give views into the chunks that they read from the network. */
 function copy(reply: Reply | undefined): Uint8Array | null {
-  return Buffer.isBuffer(reply) ? new Uint8Array(reply) : null
+  if (!Buffer.isBuffer(reply)) return null
+  // Not from the pool: an answer that is kept would keep all that lies beside it.
+  const bytes = Buffer.allocUnsafeSlow(reply.length)
+  reply.copy(bytes)
+  return bytes
 }

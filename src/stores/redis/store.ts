@@ -7,6 +7,7 @@
  * @module
  */
 
+import type { Quota } from '../../core/quota.ts'
 import { type ReplayCaching, replayCaching } from '../../engine/replay-cache.ts'
 import type {
   Advance,
@@ -24,18 +25,26 @@ import type {
 } from '../../engine/store.ts'
 import { checkSafety } from './check.ts'
 import { CLAIM, CLAIM_IN_QUOTA, COUNT } from './claim-queries.ts'
-import { type Argument, type Connection, type Reply, run, type Script } from './client.ts'
+import {
+  type Argument,
+  type Connection,
+  evaluate,
+  type Reply,
+  run,
+  type Script,
+  type ScriptCommand,
+} from './client.ts'
 import { compact } from './compact.ts'
 import { connectionOf, type RedisClient } from './connect.ts'
 import { type RedisStoreOptions, resolveOptions } from './options.ts'
 import { ADVANCE, FIND, FINISH, RELEASE, RENEW, SWEEP } from './queries.ts'
 import {
-  bytes,
-  claimArguments,
+  claimFields,
   duration,
   fields,
   KeyNames,
-  packResource,
+  packClaim,
+  packFinish,
   parseClaim,
   parseRecord,
   quotaArguments,
@@ -79,26 +88,38 @@ class RedisStore implements Store {
     return this.#ready
   }
 
-  async claim(request: ClaimRequest): Promise<ClaimResult> {
-    const { id, caller, quota } = request
-    const record = this.#names.record(id)
-    if (quota === undefined) {
-      const args = claimArguments(request, null)
-      return parseClaim(await run(this.#connection, CLAIM, { keys: [record], args }), request)
-    }
-    const set = this.#names.quota(caller)
-    const args = claimArguments(request, set)
-    const counting = quotaArguments(quota, id)
+  claim(request: ClaimRequest): Promise<ClaimResult> {
+    return request.quota === undefined
+      ? this.#claim(request, null)
+      : this.#claimInQuota(request, request.quota)
+  }
+
+  #claim(request: ClaimRequest, quotaSet: string | null): Promise<ClaimResult> {
+    const record = this.#names.record(request.id)
+    const packed = packClaim(request)
+    const more = claimFields(request, quotaSet)
+    const command: ScriptCommand =
+      more.length === 0
+        ? ['evalsha', CLAIM.sha, '1', record, packed]
+        : ['evalsha', CLAIM.sha, '1', record, packed, ...more]
+    const parse = (reply: Reply) => parseClaim(reply, request)
+    return evaluate(this.#connection, { script: CLAIM, command, parse })
+  }
+
+  async #claimInQuota(request: ClaimRequest, quota: Quota): Promise<ClaimResult> {
+    const record = this.#names.record(request.id)
+    const set = this.#names.quota(request.caller)
+    const counting = quotaArguments(quota, request.id)
     const reply = await run(this.#connection, CLAIM_IN_QUOTA, {
       keys: this.#connection.isCluster ? [record] : [record, set],
-      args: [...args, ...counting],
+      args: [packClaim(request), ...claimFields(request, set), ...counting],
     })
     if (!isFresh(reply)) return parseClaim(reply, request)
 
     // The set is on another server. A key that is counted and then not made no longer counts in time.
     const roomInMs = Number(await run(this.#connection, COUNT, { keys: [set], args: counting }))
     if (roomInMs > 0) return { outcome: 'over_quota', roomInMs }
-    return parseClaim(await run(this.#connection, CLAIM, { keys: [record], args }), request)
+    return this.#claim(request, set)
   }
 
   renew(claim: Claim, leaseMs: number): Promise<boolean> {
@@ -109,15 +130,21 @@ class RedisStore implements Store {
     return this.#write(ADVANCE, claim, [duration(leaseMs), ...fields({ recoveryPoint, state })])
   }
 
-  finish(claim: Claim, { response, resource, retentionMs }: Finish): Promise<boolean> {
-    const { status, sealed } = response
-    const args = [duration(retentionMs), String(status), bytes(sealed)]
-    return this.#write(FINISH, claim, resource === null ? args : [...args, packResource(resource)])
+  finish(claim: Claim, finish: Finish): Promise<boolean> {
+    const { id } = claim
+    const [packed, sealed] = packFinish(claim, finish)
+    const record = this.#names.record(id)
+    const mark = this.#names.mark(id)
+    const command: ScriptCommand =
+      sealed === undefined
+        ? ['evalsha', FINISH.sha, '2', record, mark, packed]
+        : ['evalsha', FINISH.sha, '2', record, mark, packed, sealed]
+    return evaluate(this.#connection, { script: FINISH, command, parse: isOne })
   }
 
   async release(claim: Claim, mode: ReleaseMode): Promise<boolean> {
     const reply = await this.#send(RELEASE, claim, [mode])
-    if (!Buffer.isBuffer(reply)) return Number(reply) === 1
+    if (!Buffer.isBuffer(reply)) return isOne(reply)
     // What was forgotten no longer counts. If this fails, it does so for as long as the quota says.
     const command = ['zrem', reply, compact(claim.id)]
     await this.#connection.send(String(reply), command).catch(() => {})
@@ -192,7 +219,7 @@ class RedisStore implements Store {
   }
 
   async #write(script: Script, claim: Claim, args: readonly Argument[]): Promise<boolean> {
-    return Number(await this.#send(script, claim, args)) === 1
+    return isOne(await this.#send(script, claim, args))
   }
 
   #send(script: Script, claim: Claim, args: readonly Argument[]): Promise<Reply> {
@@ -220,6 +247,11 @@ class RedisStore implements Store {
     }
     return swept
   }
+}
+
+/** Whether a write was carried out. */
+function isOne(reply: Reply): boolean {
+  return Number(reply) === 1
 }
 
 /** Whether a record would be made, and the key is to be counted before. */
