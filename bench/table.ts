@@ -48,7 +48,8 @@ function othersOf({ hotKeys, sizes, imports }: Results): string {
     ...hotKeys.map(({ variant, duplicates, executions, failures, handlerMs, allMs, ...one }) => [
       `${variant}: ${duplicates} duplicates at once, 2 processes`,
       `${executions} execution, ${failures} failed, all answered after ${allMs.toFixed(0)} ms (handler ${handlerMs} ms), ` +
-        `store calls ${one.storeCalls.join(' and ')} (one request: ${one.loneCalls}), p99 of others × ${one.othersP99Ratio.toFixed(2)}`,
+        `store calls ${one.storeCalls.join(' and ')} (one request: ${one.loneCalls}), ` +
+        `p99 of others × ${one.othersP99Ratio.toFixed(2)} (without protection × ${plain(one.controlP99Ratio, 2)})`,
     ]),
     ...imports.map(({ subpath, ms, cpuMs }) => [
       `import ${subpath}`,
