@@ -4,14 +4,14 @@
  * @module
  */
 
-import { type ServerChild, startServer } from './child.ts'
+import { type SenderChild, type ServerChild, startSender, startServer } from './child.ts'
 import { bodyOf, freshKey, type LoadResult, send } from './load.ts'
-import { quantile } from './measure.ts'
+import { median, quantile } from './measure.ts'
 import { type CountingProxy, countingProxy } from './proxy.ts'
 import { SLOW } from './servers/work.ts'
 import type { World } from './world.ts'
 
-/** What came of it. */
+/** What came of it. Times are medians over the rounds, counts are those of the worst. */
 export interface HotKey {
   readonly variant: string
   readonly duplicates: number
@@ -28,34 +28,74 @@ export interface HotKey {
   readonly loneCalls: number
   /** The 99th percentile of requests with other keys, over what it was before. */
   readonly othersP99Ratio: number
+  /**
+   * The same where as many requests come in at once to servers without protection, which only wait and
+   * answer them: what a thousand requests do to other keys by themselves.
+   */
+  readonly controlP99Ratio: number
 }
 
 const DUPLICATES = 1000
 const HANDLER_MS = 1000
 
-/** Requests with other keys, to each process. */
-const OTHERS = { connections: 8, perSecond: 100, ms: 3000, nextKey: freshKey }
+/** How often the duplicates are sent beside other keys. */
+const ROUNDS = 3
 
-/** Sends the duplicates: once with nothing else, to count; once beside other keys, to measure these. */
+/** What they are sent to besides: a handler without protection. */
+const CONTROL = 'express/bare'
+
+/** Requests with other keys, to each process. */
+const OTHERS = { connections: 8, perSecond: 100, ms: 3000 }
+
+/** Sends the duplicates: once with nothing else, to count; then beside other keys, to measure these. */
 export async function hotKey(world: World, variant: string): Promise<HotKey> {
   const counted = await counting(world, variant)
+  const sender = await startSender()
+  try {
+    const own = await rounds(world, variant, sender)
+    const control = await rounds(world, CONTROL, sender)
+    return {
+      ...{ variant, duplicates: DUPLICATES, handlerMs: HANDLER_MS, ...counted },
+      executions: Math.max(...own.map(({ executions }) => executions)),
+      failures: Math.max(...own.map(({ failures }) => failures)),
+      allMs: median(own.map(({ allMs }) => allMs)),
+      othersP99Ratio: median(own.map(({ p99Ratio }) => p99Ratio)),
+      controlP99Ratio: median(control.map(({ p99Ratio }) => p99Ratio)),
+    }
+  } finally {
+    await sender.stop()
+  }
+}
+
+interface Round {
+  readonly executions: number
+  readonly failures: number
+  readonly allMs: number
+  readonly p99Ratio: number
+}
+
+async function rounds(world: World, variant: string, sender: SenderChild): Promise<Round[]> {
   const task = { ...world.task(variant), slowMs: HANDLER_MS }
   const servers = [await startServer(task), await startServer(task)]
+  const others = () => sender.send(servers.map(({ port }) => ({ port, ...OTHERS })))
   try {
     for (const { port } of servers) {
       await send({ port, connections: 16, requests: 500, nextKey: freshKey })
     }
-    const alone = await others(servers)
-    const rows = await rowsOf(world)
-    const [meanwhile, results] = await Promise.all([others(servers), burst(servers)])
-    const otherRows = meanwhile.reduce((sum, { requests }) => sum + requests, 0)
-    return {
-      ...{ variant, duplicates: DUPLICATES, handlerMs: HANDLER_MS, ...counted },
-      executions: (await rowsOf(world)) - rows - otherRows,
-      failures: [...results, ...meanwhile].reduce((sum, { failures }) => sum + failures, 0),
-      allMs: Math.max(...results.map(({ seconds }) => seconds * 1000)),
-      othersP99Ratio: p99Of(meanwhile) / p99Of(alone),
+    const found: Round[] = []
+    for (let round = 0; round < ROUNDS; round++) {
+      const alone = await others()
+      const rows = await rowsOf(world)
+      const [meanwhile, results] = await Promise.all([others(), burst(servers)])
+      const otherRows = meanwhile.reduce((sum, { requests }) => sum + requests, 0)
+      found.push({
+        executions: (await rowsOf(world)) - rows - otherRows,
+        failures: [...results, ...meanwhile].reduce((sum, { failures }) => sum + failures, 0),
+        allMs: Math.max(...results.map(({ seconds }) => seconds * 1000)),
+        p99Ratio: p99Of(meanwhile) / p99Of(alone),
+      })
     }
+    return found
   } finally {
     await Promise.all(servers.map((server) => server.stop()))
   }
@@ -71,10 +111,6 @@ function burst(servers: readonly ServerChild[]): Promise<LoadResult[]> {
       send({ port, connections: half, requests: half, nextKey: () => key, body }),
     ),
   )
-}
-
-function others(servers: readonly ServerChild[]): Promise<LoadResult[]> {
-  return Promise.all(servers.map(({ port }) => send({ port, ...OTHERS })))
 }
 
 function p99Of(results: readonly LoadResult[]): number {

@@ -22,7 +22,7 @@ import type { Results } from './results.ts'
 import { type Mode, readSettings, type Settings, USAGE, UsageError } from './settings.ts'
 import { sizes } from './sizes.ts'
 import { tablesOf } from './table.ts'
-import { isPeer, MEASUREMENTS, type Measurement } from './variants.ts'
+import { isPeer, MEASUREMENTS, type Measurement, ROOMY, ROOMY_FLAGS } from './variants.ts'
 import { openWorld, type World } from './world.ts'
 
 const FOLDER = import.meta.dirname
@@ -38,7 +38,7 @@ const FILES: Readonly<Record<Mode, string>> = {
 const HOT = ['express/transaction', 'express/lease-redis']
 
 /** What is measured besides variants. */
-const REST = ['hot-key', 'sizes', 'imports']
+const REST = ['young-generation', 'hot-key', 'sizes', 'imports']
 
 let isInterrupted = false
 
@@ -131,6 +131,7 @@ async function measureOne(world: World, measurement: Measurement, results: Resul
 async function measureRest(world: World, results: Results): Promise<void> {
   const { only, rows, isQuick } = results.settings
   const wants = (name: string) => only.length === 0 || only.includes(name)
+  if (wants('young-generation')) await measureRoomy(world, results)
   for (const variant of wants('hot-key') ? HOT : []) {
     if (variant.includes('redis') && world.redisUrl === undefined) continue
     progress(`hot key ${variant}`)
@@ -143,6 +144,19 @@ async function measureRest(world: World, results: Results): Promise<void> {
   if (wants('imports')) {
     progress('cost of imports')
     results.imports.push(...(await importCosts(isQuick ? 3 : 7)))
+  }
+}
+
+/** The main comparisons again, with a larger young generation on both sides; no goal judges them. */
+async function measureRoomy(world: World, results: Results): Promise<void> {
+  const { connections, turns } = results.settings
+  const rounds = { connections: [Math.max(...connections)], turns, flags: ROOMY_FLAGS }
+  for (const measurement of ROOMY) {
+    const { variant } = measurement
+    if (isInterrupted) break
+    if (variant.includes('redis') && world.redisUrl === undefined) continue
+    progress(`larger young generation ${variant}`)
+    results.roomy?.push(...(await compare(world, measurement, rounds)))
   }
 }
 
@@ -168,7 +182,7 @@ async function emptyResults(world: World, settings: Settings): Promise<Results> 
       },
       ...versions,
     },
-    ...{ settings, comparisons: [], counts: [], hotKeys: [], imports: [], skipped: [] },
+    ...{ settings, comparisons: [], roomy: [], counts: [], hotKeys: [], imports: [], skipped: [] },
     sizes: undefined,
   }
 }

@@ -70,6 +70,8 @@ export interface Sides {
   readonly body?: string
   /** Requests to each before the first turn: 3,000 unless set. */
   readonly warmUp?: number
+  /** What Node is told when it starts the servers, both of them: nothing unless set. */
+  readonly flags?: readonly string[]
 }
 
 /** How often, how long and how many at a time. */
@@ -78,16 +80,17 @@ export interface Rounds {
   readonly turns: Turns
 }
 
-/** Measures a variant at each number of connections. */
+/** Measures a variant at each number of connections; `flags` are those of both servers. */
 export async function compare(
   world: World,
   measurement: Measurement,
-  rounds: Rounds,
+  { flags, ...rounds }: Rounds & Pick<Sides, 'flags'>,
 ): Promise<Comparison[]> {
   const { variant, beside, workload } = measurement
   const ownKey = workload === 'fresh' ? freshKey : keyRing(RING)
   const tasks = { own: world.task(variant), other: world.task(beside) }
-  const found = await contest({ ...tasks, ownKey, otherKey: freshKey }, rounds)
+  const sides = { ...tasks, ownKey, otherKey: freshKey }
+  const found = await contest(flags === undefined ? sides : { ...sides, flags }, rounds)
   return found.map((one) => ({ ...measurement, ...one }))
 }
 
@@ -95,8 +98,8 @@ export async function compare(
 export async function contest(sides: Sides, { connections, turns }: Rounds): Promise<Contest[]> {
   const { ownKey, otherKey, warmUp: requests = WARM_UP } = sides
   const body = sides.body === undefined ? {} : { body: sides.body }
-  const own = await startServer(sides.own)
-  const other = await startServer(sides.other)
+  const own = await startServer(sides.own, sides.flags)
+  const other = await startServer(sides.other, sides.flags)
   try {
     // Every key of a ring is answered once before; and both sides are compiled and connected.
     const before = { connections: 16, requests, ...body }

@@ -21,6 +21,8 @@ export interface Results {
   readonly versions: Readonly<Record<string, string>>
   readonly settings: Settings
   readonly comparisons: Comparison[]
+  /** With a larger young generation on both sides. */
+  readonly roomy?: Comparison[]
   readonly counts: Counts[]
   readonly hotKeys: HotKey[]
   readonly imports: ImportCost[]

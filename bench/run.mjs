@@ -22,8 +22,8 @@ if (!existsSync(join(folder, 'peers', 'node_modules'))) {
 
 rmSync(built, { recursive: true, force: true })
 await build({
-  entryPoints: ['main.ts', 'servers/main.ts', 'servers/reaper.ts'].map((file) =>
-    join(folder, file),
+  entryPoints: ['main.ts', 'servers/main.ts', 'servers/reaper.ts', 'servers/sender.ts'].map(
+    (file) => join(folder, file),
   ),
   ...{ outdir: built, outbase: folder, outExtension: { '.js': '.mjs' } },
   ...{ bundle: true, format: 'esm', platform: 'node', target: 'node20', packages: 'external' },

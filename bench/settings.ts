@@ -42,8 +42,8 @@ export const USAGE = `Usage: npm run bench -- [options]
        npm run bench -- --draw
 
   --only <text>       variants whose name contains it, such as express/transaction;
-                      also hot-key, sizes, imports; several, separated by commas. Goals
-                      without their variant are not judged.
+                      also young-generation, hot-key, sizes, imports; several, separated by
+                      commas. Goals without their variant are not judged.
   --seconds <n>       length of a turn (default 1, quick 0.5)
   --turns <n>         pairs of turns for each comparison (default 5, quick 3)
   --connections <n>   such as 1,16,64 (the default; quick 64)

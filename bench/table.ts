@@ -7,6 +7,7 @@
 import { judge } from './goals.ts'
 import { growthTables } from './growth-charts.ts'
 import { tableOf } from './markdown.ts'
+import type { Comparison } from './measure.ts'
 import { memoryTable } from './memory.ts'
 import { reapingTable } from './reaping.ts'
 import type { Results } from './results.ts'
@@ -16,6 +17,7 @@ export function tablesOf(results: Results): string {
   const { settings, growth, reaping, memory } = results
   const found = [
     ...(settings.mode === 'variants' ? [comparisonsOf(results), othersOf(results)] : []),
+    ...roomyOf(results),
     ...(growth === undefined ? [] : [growthTables(growth)]),
     ...(reaping === undefined ? [] : [reapingTable(reaping)]),
     ...(memory === undefined ? [] : [memoryTable(memory)]),
@@ -25,22 +27,38 @@ export function tablesOf(results: Results): string {
 
 function comparisonsOf({ comparisons, counts }: Results): string {
   const rows = comparisons.map((one) => {
-    const { variant, workload, connections, own, other, failures } = one
+    const { variant, workload, failures } = one
     const cost = counts.find((count) => count.variant === variant && count.workload === workload)
     return [
-      ...[variant, workload, String(connections), one.ratio.toFixed(2)],
-      `${one.ratios[0].toFixed(2)}–${one.ratios[1].toFixed(2)}`,
-      ...[own.perSecond.toFixed(0), own.p50Ms.toFixed(1), own.p99Ms.toFixed(1)],
-      `${own.cpuUs.toFixed(0)} (${other.cpuUs.toFixed(0)})`,
+      ...[variant, workload, ...timesOf(one)],
       ...[plain(cost?.postgresRoundTrips), plain(cost?.fsyncs)],
       ...[plain(cost?.walBytes, 0), plain(cost?.redisCommands), String(failures)],
     ]
   })
-  const head = [
-    ...['variant', 'keys', 'conn.', '× beside', 'range', 'req/s', 'p50 ms', 'p99 ms'],
-    ...['CPU µs (beside)', 'PG trips', 'fsyncs', 'WAL bytes', 'Redis cmds', 'failed'],
+  const counted = ['PG trips', 'fsyncs', 'WAL bytes', 'Redis cmds', 'failed']
+  return tableOf(['variant', 'keys', ...TIMES, ...counted], rows)
+}
+
+/** With a larger young generation, if that was measured. */
+function roomyOf({ roomy = [] }: Results): string[] {
+  if (roomy.length === 0) return []
+  const rows = roomy.map((one) => [one.variant, ...timesOf(one), String(one.failures)])
+  return [tableOf(['with a larger young generation', ...TIMES, 'failed'], rows)]
+}
+
+/** The columns of {@link timesOf}. */
+const TIMES = [
+  ...['conn.', '× beside', 'range', 'req/s', 'p50 ms', 'p99 ms'],
+  'CPU µs (beside)',
+] as const
+
+function timesOf({ connections, ratio, ratios, own, other }: Comparison): string[] {
+  return [
+    ...[String(connections), ratio.toFixed(2)],
+    `${ratios[0].toFixed(2)}–${ratios[1].toFixed(2)}`,
+    ...[own.perSecond.toFixed(0), own.p50Ms.toFixed(1), own.p99Ms.toFixed(1)],
+    `${own.cpuUs.toFixed(0)} (${other.cpuUs.toFixed(0)})`,
   ]
-  return tableOf(head, rows)
 }
 
 function othersOf({ hotKeys, sizes, imports }: Results): string {
@@ -48,7 +66,8 @@ function othersOf({ hotKeys, sizes, imports }: Results): string {
     ...hotKeys.map(({ variant, duplicates, executions, failures, handlerMs, allMs, ...one }) => [
       `${variant}: ${duplicates} duplicates at once, 2 processes`,
       `${executions} execution, ${failures} failed, all answered after ${allMs.toFixed(0)} ms (handler ${handlerMs} ms), ` +
-        `store calls ${one.storeCalls.join(' and ')} (one request: ${one.loneCalls}), p99 of others × ${one.othersP99Ratio.toFixed(2)}`,
+        `store calls ${one.storeCalls.join(' and ')} (one request: ${one.loneCalls}), ` +
+        `p99 of others × ${one.othersP99Ratio.toFixed(2)} (without protection × ${plain(one.controlP99Ratio, 2)})`,
     ]),
     ...imports.map(({ subpath, ms, cpuMs }) => [
       `import ${subpath}`,

@@ -52,6 +52,15 @@ export const MEASUREMENTS: readonly Measurement[] = [
   ...REPLAYED.map((variant) => comparisonOf(variant, 'replay')),
 ]
 
+/** What is also measured with a larger young generation. */
+export const ROOMY: readonly Measurement[] = [
+  ...['express/transaction', 'express/first-statement', 'express/lease-redis'],
+  'fastify/transaction',
+].map((variant) => comparisonOf(variant, 'fresh'))
+
+/** An ordinary setting of servers under load: semi-spaces of 64 MB, where Node has 16. */
+export const ROOMY_FLAGS: readonly string[] = ['--max-semi-space-size=64']
+
 /** Whether the variant is somebody else's. */
 export function isPeer(variant: string): boolean {
   return /node-idempotency|powertools|express-idempotency|dbos/.test(variant)

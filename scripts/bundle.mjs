@@ -1,6 +1,6 @@
 /**
  * Bundles the package into `dist`: one file for each entry that the manifest names, and what several
- * of them need in a few files of its own. An app then loads eight files where the sources are a
+ * of them need in a few files of its own. An app then loads seven files where the sources are a
  * hundred, which is most of what an import costs. The types are put beside them by the compiler.
  */
 
@@ -46,7 +46,11 @@ function shareOf(id) {
   const [layer, part] = layersOf(id)
   if (layer === 'core' || layer === 'engine') return 'engine'
   if (layer === 'adapters') return 'http'
-  return layer === 'stores' && part === 'postgres' ? 'postgres' : null
+  if (layer !== 'stores') return null
+  // What all stores need is little, and the memory store is loaded with the engine anyway: a file of
+  // their own would cost more than they do.
+  if (part === 'memory' || part.endsWith('.ts')) return 'engine'
+  return part === 'postgres' ? 'postgres' : null
 }
 
 await build({

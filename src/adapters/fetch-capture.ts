@@ -7,7 +7,6 @@
  * @module
  */
 
-import { nextTick } from 'node:process'
 import type { CapturedResponse, Header } from '../core/response.ts'
 import { hiddenIn } from './fetch-body.ts'
 import type { CaptureOptions } from './options.ts'
@@ -103,6 +102,6 @@ const TURNS = 4
 
 async function turns(): Promise<undefined> {
   for (let turn = 0; turn < TURNS; turn++) {
-    await new Promise<void>((resolve) => nextTick(resolve))
+    await new Promise<void>((resolve) => process.nextTick(resolve))
   }
 }

@@ -115,7 +115,6 @@ class WaitGroup {
   changed: Promise<void> = this.#next()
   #unwatch: Unwatch | undefined
   #cancelPoll: Cancel | undefined
-  #polls = 0
   #isClosed = false
 
   constructor(clock: Clock) {
@@ -125,7 +124,8 @@ class WaitGroup {
   /** Begins to watch and to poll when the first waiter has reason to. */
   begin(store: Pick<Store, 'watch'>, id: string): void {
     if (this.#cancelPoll !== undefined) return
-    this.#poll()
+    // While the store is asked for its signals, a look would only be made again once they come.
+    this.#poll(store.watch === undefined ? POLL_MS : POLL_MS_MAX)
     void this.#watch(store, id)
   }
 
@@ -155,19 +155,20 @@ class WaitGroup {
       if (unwatch === undefined) return
       if (this.#isClosed) return unwatch()
       this.#unwatch = unwatch
-      // It may have changed before the watch was on.
-      this.wake()
     } catch {
       // The store can not signal just now; polling goes on.
+      if (this.#isClosed) return
     }
+    // It may have changed before the watch was on, or who ends it has asked just before whether
+    // anybody watches and commits now. One look finds both, a little later.
+    this.#cancelPoll?.()
+    this.#poll(POLL_MS)
   }
 
-  #poll(): void {
-    const backoff = Math.min(POLL_MS * 2 ** this.#polls++, POLL_MS_MAX)
-    const ms = this.#unwatch === undefined ? backoff : POLL_WATCHED_MS
+  #poll(ms: number): void {
     this.#cancelPoll = this.#clock.after(ms, () => {
       this.wake()
-      this.#poll()
+      this.#poll(this.#unwatch === undefined ? Math.min(2 * ms, POLL_MS_MAX) : POLL_WATCHED_MS)
     })
   }
 }

@@ -118,6 +118,49 @@ describe('duplicates of a run in another process', () => {
     expect(world.clock.timerCount).toBe(0)
   })
 
+  it('look once more when the store signals, then once a second, and once for all when woken', async () => {
+    const { counter, wrap } = counting()
+    const world = createWorld({ waitMs: 10_000, replayCache: false }, wrap)
+    const effect = new Effect()
+    void world.reprise.run(REQUEST, effect.handler)
+    await turn()
+    const other = world.process()
+    const before = counter.claims
+    const waiting = copies(100).map((request) => other.run(request, effect.quick))
+    await turn()
+    expect(counter.claims - before).toBe(1)
+
+    await world.pass(20)
+    expect(counter.claims - before).toBe(2)
+    await world.pass(900)
+    expect(counter.claims - before).toBe(2)
+    await world.pass(200)
+    expect(counter.claims - before).toBe(3)
+
+    effect.end()
+    await Promise.all(waiting)
+    expect(counter).toEqual({ claims: before + 4, watches: 1 })
+  })
+
+  it('poll on where the store’s signals can not be had, or are long in coming', async () => {
+    for (const watch of [() => Promise.reject(new Error('down')), () => new Promise(() => {})]) {
+      const world = createWorld({ waitMs: 10_000 }, (store) =>
+        Object.assign(Object.create(unsignalled(store)) as Store, { watch }),
+      )
+      const effect = new Effect()
+      void world.reprise.run(REQUEST, effect.handler)
+      await turn()
+      const waiting = world.process().run(REQUEST, effect.quick)
+      await turn()
+      effect.end()
+      await turn()
+
+      await world.pass(300)
+
+      expect((await waiting).outcome).toBe('replayed')
+    }
+  })
+
   it('cost no claim when they come later, and are another request’s business when that differs', async () => {
     const { counter, wrap } = counting()
     const world = createWorld({ waitMs: 10_000, replayCache: false }, wrap)

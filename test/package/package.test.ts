@@ -93,7 +93,20 @@ describe('the packed package', () => {
 
   test('has an app open few files', () => {
     // Each file costs about a millisecond.
-    expect(opened('.', './express', './postgres').size).toBeLessThanOrEqual(10)
+    expect(opened('.', './express', './postgres').size).toBeLessThanOrEqual(7)
+  })
+
+  test.each(['.', './express', './redis', './memory'])(
+    'loads nothing of PostgreSQL with %s',
+    (subpath) => {
+      expect([...opened(subpath).keys()].filter((file) => file.includes('postgres'))).toEqual([])
+    },
+  )
+
+  test('never imports all of process, which opens standard input and output', () => {
+    // A module's names are read when it is linked, and some of these are getters that open a stream.
+    const texts = [...opened('.', './express', './fetch', './hono', './postgres').values()]
+    expect(texts.join('\n')).not.toMatch(/from "(node:)?process"/)
   })
 
   test.each(['.', './axios', './form', './ky', './web-journals'])(

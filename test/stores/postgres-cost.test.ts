@@ -136,19 +136,51 @@ describe('a request in transaction mode', () => {
   })
 })
 
-describe('a request whose record was seen with its answer', () => {
-  /** Asks, and waits until nothing is left to be sent: the pool has one connection. */
-  const outcomeOf = async (
-    request: TransactionRequest<pg.PoolClient>,
-    asked = store,
-  ): Promise<string | undefined> => {
-    const begun = await asked.transactions?.begin(request)
-    if (begun !== undefined && 'tx' in begun) await begun.rollback()
-    const connection = await pool.connect()
-    connection.release()
-    return begun?.outcome
+/** Asks, and waits until nothing is left to be sent: the pool has one connection. */
+async function outcomeOf(
+  request: TransactionRequest<pg.PoolClient>,
+  asked = store,
+): Promise<string | undefined> {
+  const begun = await asked.transactions?.begin(request)
+  if (begun !== undefined && 'tx' in begun) await begun.rollback()
+  const connection = await pool.connect()
+  connection.release()
+  return begun?.outcome
+}
+
+describe('a request whose key is taken in another process', () => {
+  const taken = async (request: TransactionRequest<pg.PoolClient>) => {
+    const transaction = await postgresStore(aside).transactions?.begin(request)
+    if (transaction === undefined || !('tx' in transaction)) throw new Error('It is refused.')
+    expect(await outcomeOf(request)).toBe('in_progress')
+    proxy.reset()
+    expect(await outcomeOf(request)).toBe('in_progress')
+    expect(proxy.flights).toBe(1)
+    return transaction
   }
 
+  it('takes one flight to ask again, and one for the answer', async () => {
+    const request = fresh()
+    const transaction = await taken(request)
+    await transaction.commit(sampleFinish({ response: BODY }))
+
+    proxy.reset()
+    expect(await outcomeOf(request)).toBe('replay')
+    expect(proxy.flights).toBe(1)
+  })
+
+  it('is executed once the other has rolled back, and nobody is locked out by who asked', async () => {
+    const request = fresh()
+    const transaction = await taken(request)
+    await transaction.rollback()
+
+    expect(await outcomeOf(request)).toBe('execute')
+    await handle(request, 7000)
+    expect(await outcomeOf(request)).toBe('replay')
+  })
+})
+
+describe('a request whose record was seen with its answer', () => {
   it('takes one flight, and none more than before where it is another or gone', async () => {
     const request = fresh()
     await handle(request, 5000)

@@ -68,6 +68,8 @@ export class PostgresTransactions<Tx> implements Transactions<Tx> {
   readonly #parts: TransactionsParts<Tx>
   readonly #running: Running
   readonly #answered = new Answered()
+  /** Records whose key was taken elsewhere when they were last asked for. */
+  readonly #taken = new Answered()
   readonly #stored = (id: string): void => this.#answered.add(id)
   /** The isolation that the database gives unless asked for another; known after the first time. */
   #defaultIsolation: unknown
@@ -142,6 +144,7 @@ export class PostgresTransactions<Tx> implements Transactions<Tx> {
       return this.#open({ request, session, outcome: found.outcome, grant })
     }
     if (found.outcome === 'replay') this.#answered.add(request.id)
+    if (found.outcome === 'in_progress') this.#taken.add(request.id)
     const ended = session.rollback()
     // Who asks while the key is locked yet is told the same answer, so a replay need not wait for that.
     if (found.outcome !== 'replay' || join !== undefined || connection !== undefined) await ended
@@ -154,14 +157,27 @@ export class PostgresTransactions<Tx> implements Transactions<Tx> {
    */
   #mayKnow({ id, join, connection }: TransactionRequest<Tx>): boolean {
     const isOurs = join === undefined && connection === undefined && !this.#parts.client.single
-    return isOurs && this.#answered.has(id)
+    return isOurs && (this.#answered.has(id) || this.#taken.has(id))
   }
 
-  /** What stands in the way of a request whose record was seen with its answer, if it still does. */
+  /**
+   * What stands in the way of a request whose record was seen with its answer, or whose key was taken,
+   * if it still does. Who waits for a key asks several times: in no transaction there is nothing to
+   * roll back, and the locks that are tried end with the statement.
+   */
   async #recognise(request: TransactionRequest<Tx>): Promise<OpenTransaction<Tx> | Refusal> {
-    const found = await this.#look({ ...request, quota: undefined })
-    if (!('isFresh' in found)) return found
-    return this.#mayHold(request) ? this.#hold(request) : this.#begin(request)
+    const alone = { ...request, quota: undefined }
+    const found = await (this.#answered.has(request.id) ? this.#look(alone) : this.#try(alone))
+    if ('isFresh' in found)
+      return this.#mayHold(request) ? this.#hold(request) : this.#begin(request)
+    if (found.outcome === 'replay') this.#answered.add(request.id)
+    return found
+  }
+
+  async #try(request: TransactionRequest<Tx>): Promise<Look | Refusal> {
+    const { client, queries } = this.#parts
+    const [row] = await client.query(this.#claim(request, queries.beginTransaction, false))
+    return toLook(row)
   }
 
   /**
