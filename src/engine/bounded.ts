@@ -20,16 +20,17 @@ export function within<T, F>(
   clock: Clock,
   { ms, work, fallback }: { ms: number; work: Promise<T>; fallback: F },
 ): Promise<T | F> {
-  return new Promise((resolve, reject) => {
+  return new Promise((resolve) => {
     const cancel = clock.after(ms, () => resolve(fallback))
     work.then(
       (value) => {
         cancel()
         resolve(value)
       },
-      (error: unknown) => {
+      () => {
         cancel()
-        reject(error)
+        // With its failure.
+        resolve(work)
       },
     )
   })
@@ -87,6 +88,10 @@ export function started<T>(work: () => Promise<T>): Promise<T> {
   try {
     return Promise.resolve(work())
   } catch (error) {
-    return Promise.reject(error)
+    return thrown(error)
   }
+}
+
+async function thrown(error: unknown): Promise<never> {
+  throw error
 }

@@ -63,7 +63,7 @@ describe('Packer', () => {
     const inner = packer.begin().open()
     packer.compact('a').number(1)
     const packed = packer.close(inner).number(2).take()
-    expect(packed.toString('hex')).toBe('db00000003a161' + '01' + '02')
+    expect(packed.toString('hex')).toBe('db00000003a1610102')
   })
 
   it('grows for what is long, and hands out what nobody writes to again', () => {

@@ -66,7 +66,7 @@ export function fields(values: Readonly<Record<string, string | Uint8Array | nul
 }
 
 /** Bytes as the drivers want them, not copied. */
-export function bytes(value: Uint8Array): Buffer {
+function bytes(value: Uint8Array): Buffer {
   return Buffer.from(value.buffer, value.byteOffset, value.byteLength)
 }
 
