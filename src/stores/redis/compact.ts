@@ -45,7 +45,7 @@ export function compact(text: string | null): Buffer {
   if (text === null) return NOTHING
   const form = formOf(text)
   const bytes = Buffer.allocUnsafe(sizeOf(form, text))
-  write(form, text, bytes, 0)
+  write(form, text, { bytes, at: 0 })
   return bytes
 }
 
@@ -87,7 +87,11 @@ function sizeOf(form: number, text: string): number {
   }
 }
 
-function write(form: number, text: string, bytes: Buffer, at: number): void {
+function write(
+  form: number,
+  text: string,
+  { bytes, at }: { readonly bytes: Buffer; readonly at: number },
+): void {
   if (form === TEXT) {
     bytes.write(text, at)
     return
@@ -168,7 +172,7 @@ export class Packer {
     this.#reserve(1 + text.length * CHARACTER_BYTES_MAX)
     const size = sizeOf(form, text)
     this.#head(size)
-    write(form, text, this.#bytes, this.#at)
+    write(form, text, { bytes: this.#bytes, at: this.#at })
     this.#at += size
     return this
   }
