@@ -8,7 +8,7 @@
  * @module
  */
 
-import type { ServerResponse } from 'node:http'
+import type { OutgoingHttpHeader, ServerResponse } from 'node:http'
 import type { Readable } from 'node:stream'
 import type { CapturedResponse, Header } from '../core/response.ts'
 import { invoke } from './node-calls.ts'
@@ -21,13 +21,28 @@ import { sendNode } from './node-protect.ts'
 /** What of a Fastify reply sends. */
 export interface SendingReply {
   readonly raw: ServerResponse
+  readonly request: object
   code(status: number): unknown
   header(name: string, value: string | readonly string[]): unknown
   send(payload: unknown): unknown
+  hijack(): unknown
+  getHeaders(): Readonly<Record<string, OutgoingHttpHeader | undefined>>
 }
 
-/** Sends an answer; resolves when it is on its way. */
-export async function sendThrough(reply: SendingReply, answer: CapturedResponse): Promise<void> {
+/** Sends an answer; resolves when it is on its way, which it mostly is at once. */
+export function sendThrough(
+  reply: SendingReply,
+  answer: CapturedResponse,
+): Promise<void> | undefined {
+  if (!isUndisputed(reply, answer)) return sendByHooks(reply, answer)
+  // Nothing that Fastify would do shows. Its hooks on the response's end run all the same.
+  reply.hijack()
+  setHeaders(reply.raw, headersIn(reply.getHeaders()))
+  sendNode(reply.raw, answer)
+  return undefined
+}
+
+async function sendByHooks(reply: SendingReply, answer: CapturedResponse): Promise<void> {
   const passage = new Passage(reply.raw, answer)
   reply.code(answer.status)
   for (const [name, lines] of groupHeaders(answer.headers)) reply.header(name, lines)
@@ -40,6 +55,46 @@ const OF_BODY: ReadonlySet<string> = new Set([
   ...['content-type', 'content-length', 'content-encoding', 'content-range', 'content-md5'],
   ...['content-digest', 'transfer-encoding', 'trailer', 'etag'],
 ])
+
+/**
+ * Whether nobody has anything to say to an answer but to add headers, which are there already: there is
+ * no hook to ask, and the head is as plain as most are.
+ */
+function isUndisputed(reply: SendingReply, { status, headers }: CapturedResponse): boolean {
+  const { raw } = reply
+  if (hooksOf(reply.request) !== null || 'stream' in raw || raw.destroyed || raw.closed)
+    return false
+  if (raw.headersSent || raw.getHeaderNames().length > 0) return false
+  if (status < 200 || status > 599 || status === 204 || status === 304) return false
+  const before = reply.getHeaders()
+  for (const name in before) {
+    const isOwn = !OF_BODY.has(name) && !isOfConnection(name)
+    if (!isOwn || headers.some(([other]) => other.toLowerCase() === name)) return false
+    if (![before[name]].flat().every((line) => typeof line === 'string')) return false
+  }
+  return true
+}
+
+function headersIn(given: ReturnType<SendingReply['getHeaders']>): readonly Header[] {
+  // Looked at before: they are texts.
+  return Object.entries(given).flatMap(([name, value]) =>
+    [value].flat().map((line): Header => [name, String(line)]),
+  )
+}
+
+/** Where requests of Fastify keep what is known of their route. */
+let route: symbol | undefined
+
+/** The `onSend` hooks of a request; `null` where there are none, `undefined` where that is unknown. */
+function hooksOf(request: object): unknown {
+  if (route === undefined || !(route in request)) {
+    const symbols = Object.getOwnPropertySymbols(request)
+    route = symbols.find(({ description }) => description === 'fastify.context')
+  }
+  const context: unknown = route && Reflect.get(request, route)
+  const isKnown = typeof context === 'object' && context !== null && 'onSend' in context
+  return isKnown ? context.onSend : undefined
+}
 
 /** Everything else that begins or ends an answer. */
 const OTHERS = ['writeHeader', 'flushHeaders', 'write', 'destroy']

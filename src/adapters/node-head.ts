@@ -49,10 +49,23 @@ export function groupHeaders(
 
 /** Sets headers in place of those of the same names. */
 export function setHeaders(response: ServerResponse, headers: readonly Header[]): void {
+  if (!headers.some(isRepeated)) {
+    for (const [name, line] of headers) response.setHeader(name, line)
+    return
+  }
   for (const [name, lines] of groupHeaders(headers)) {
     const [first = ''] = lines
     response.setHeader(name, lines.length === 1 ? first : lines)
   }
+}
+
+/** Whether a header has a line before this one. Names of one length are few. */
+function isRepeated([name]: Header, at: number, headers: readonly Header[]): boolean {
+  for (let before = 0; before < at; before++) {
+    const [other = ''] = headers[before] ?? []
+    if (other.length === name.length && other.toLowerCase() === name.toLowerCase()) return true
+  }
+  return false
 }
 
 /** The same calls with these headers added to their head; `undefined` where they bring no headers. */
