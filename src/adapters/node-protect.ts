@@ -44,7 +44,6 @@ export class NodeProtection<Req extends object, Tx> implements Guest {
   readonly #onError: OnError | undefined
   #capture: NodeCapture | undefined
   #shelter: Shelter | undefined
-  #hasTurn = false
   #start: (start: Start) => void = noop
   #refuse: (error: unknown) => void = noop
 
@@ -88,11 +87,9 @@ export class NodeProtection<Req extends object, Tx> implements Guest {
    */
   protect(exchange: Exchange): Start | Promise<Start> {
     const result = this.#guard.protect(this.subject, exchange, (run) => this.#execute(run))
-    if (isLater(result)) return this.#await(result)
-    const due = result.kind === 'answered' ? turn() : undefined
-    if (due === undefined) return this.#conclude(result)
-    this.#hasTurn = true
-    return this.#await(due.then(() => result))
+    // One that comes at once is sent in the event that brought its request, as by any quick handler:
+    // turns are for those that come all at the same time.
+    return isLater(result) ? this.#await(result) : this.#conclude(result)
   }
 
   /** This process itself cuts the connection. */
@@ -126,8 +123,7 @@ export class NodeProtection<Req extends object, Tx> implements Guest {
   }
 
   #arrive(result: Protected): void {
-    const isInTurn = this.#hasTurn || result.kind !== 'answered'
-    const due = isInTurn ? undefined : turn()
+    const due = result.kind === 'answered' ? turn() : undefined
     if (due === undefined) this.#finish(result)
     else void due.then(() => this.#finish(result))
   }

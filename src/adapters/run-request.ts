@@ -49,8 +49,8 @@ export function lookAt<Req>(
 ): LookedAt | PromiseLike<LookedAt> {
   const caller = route.options.caller(asked.request)
   return isLater(caller)
-    ? caller.then((known) => lookFor(asked, route, { key, caller: callerOf(known) }))
-    : lookFor(asked, route, { key, caller: callerOf(caller) })
+    ? caller.then((known) => lookFor(asked, route, [callerOf(known), key]))
+    : lookFor(asked, route, [callerOf(caller), key])
 }
 
 function callerOf(caller: unknown): string {
@@ -58,46 +58,48 @@ function callerOf(caller: unknown): string {
   throw invalid('caller() gave no caller: run authentication before this route is protected')
 }
 
-/** Who asks, by which key. */
-interface Known {
-  readonly caller: string
-  readonly key: string
-}
-
 function lookFor<Req>(
   asked: Looking<Req>,
   route: Route<Req>,
-  known: Known,
+  [caller, key]: readonly [caller: string, key: string],
 ): LookedAt | PromiseLike<LookedAt> {
   const { exchange } = asked
   const contentType = exchange.line('content-type')
   const comparison = comparedBy(contentType, route)
   refuseOver(Number(exchange.line('content-length')), comparison)
   const version = route.options.version?.(asked.request)
-  const compare = (body: BodyDigest): LookedAt => {
-    const { method, path, query } = exchange
-    const compared = { method, path, query, contentType, body, version }
-    return lookedAt(asked, route, { ...known, compared, comparison })
-  }
   const body = exchange.digest(contentType, comparison)
-  return isLater(body) ? body.then(compare) : compare(body)
+  if (!isLater(body)) {
+    return lookedAt(asked, route, { caller, key, contentType, comparison, version, body })
+  }
+  return body.then((digest) =>
+    lookedAt(asked, route, { caller, key, contentType, comparison, version, body: digest }),
+  )
+}
+
+/** What is known of a request by now. */
+interface Known extends Pick<LookedAt, 'caller' | 'key' | 'comparison'> {
+  readonly contentType: string | null
+  readonly version: string | undefined
+  readonly body: BodyDigest
 }
 
 function lookedAt<Req>(
   { request, exchange }: Looking<Req>,
   { rules, options }: Route<Req>,
-  { caller, key, compared, comparison }: Known & Pick<LookedAt, 'compared' | 'comparison'>,
+  { caller, key, contentType, comparison, version, body }: Known,
 ): LookedAt {
-  const { method, path, route } = exchange
+  const { method, path, query } = exchange
   const { requestId } = options
-  const parts = { caller, key, method, path, route: options.operation ?? route ?? path }
+  const route = options.operation ?? exchange.route ?? path
+  const parts = { caller, key, method, path, route }
   // Names go in with the values: the route of one dialect never meets the path of another.
   const identity: string[] = []
   for (const part of rules.dialect.identity) identity.push(part, parts[part])
   return {
     caller,
     key,
-    compared,
+    compared: { method, path, query, contentType, body, version },
     comparison,
     operation: operationOf(exchange, options),
     identity,
