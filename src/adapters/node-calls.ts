@@ -17,9 +17,21 @@ export function partsOf(args: readonly unknown[]): {
   readonly encoding: unknown
   readonly callback: Callback | undefined
 } {
-  const callback = args.find((arg): arg is Callback => typeof arg === 'function')
-  const [chunk, encoding] = args.filter((arg) => typeof arg !== 'function')
-  return { chunk, encoding: encoding ?? undefined, callback }
+  const [chunk, encoding, callback] = args
+  // As most are called.
+  if (!isCallback(chunk) && !isCallback(encoding)) {
+    return { chunk, encoding: encoding ?? undefined, callback: callbackOf(callback) }
+  }
+  const [first, second] = silenced(args)
+  return { chunk: first, encoding: second ?? undefined, callback: args.find(isCallback) }
+}
+
+function callbackOf(arg: unknown): Callback | undefined {
+  return isCallback(arg) ? arg : undefined
+}
+
+function isCallback(arg: unknown): arg is Callback {
+  return typeof arg === 'function'
 }
 
 /** Whoever writes bytes may use their memory again as soon as the call is done. */

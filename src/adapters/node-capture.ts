@@ -17,9 +17,10 @@
  */
 
 import type { ServerResponse } from 'node:http'
+import type { Readable } from 'node:stream'
 import type { CapturedResponse, Header } from '../core/response.ts'
 import { bytesOf, copied, type HeldCall, invoke, partsOf, silenced } from './node-calls.ts'
-import { Cover } from './node-cover.ts'
+import { Cover, type CoveredName, type StandIn } from './node-cover.ts'
 import { headersOf, markedCalls, setHeaders } from './node-head.ts'
 import {
   isPlainBody,
@@ -34,8 +35,27 @@ import { NodeSources } from './node-sources.ts'
 import { copyStatus, createStage, type Stage } from './node-stage.ts'
 import type { CaptureOptions } from './options.ts'
 
+/** Where a response has what holds it back, for listeners that all responses share. */
+const CAPTURE: unique symbol = Symbol('reprise capture')
+
+const noop = (): void => {}
+
+type Held = ServerResponse & { [CAPTURE]?: NodeCapture }
+
+function onClose(this: Held): void {
+  this[CAPTURE]?.hide()
+}
+
+function onPipe(this: Held, source: Readable): void {
+  this[CAPTURE]?.sources.watch(source)
+}
+
+function onUnpipe(this: Held, source: Readable): void {
+  this[CAPTURE]?.sources.forget(source)
+}
+
 /** One response being held back. */
-export class NodeCapture {
+export class NodeCapture implements StandIn {
   /** The answer; rejects when the handler gives it up. */
   readonly captured: Promise<CapturedResponse>
   /** The streams that are piped into the response. */
@@ -58,8 +78,8 @@ export class NodeCapture {
   #isSettled = false
   #isGone = false
   #needsDrain = false
-  #settle: (response: CapturedResponse) => void = () => {}
-  #fail: (error: unknown) => void = () => {}
+  #settle: (response: CapturedResponse) => void = noop
+  #fail: (error: unknown) => void = noop
 
   constructor(response: ServerResponse, options: CaptureOptions) {
     this.#response = response
@@ -121,26 +141,43 @@ export class NodeCapture {
   }
 
   #takeOver(): void {
-    const cover = this.#cover
-    cover.method('writeHead', (args) => this.#writeHead(args))
-    cover.method('writeHeader', (args) => this.#writeHead(args))
-    cover.method('flushHeaders', () => this.#flushHeaders())
-    cover.method('write', (args) => this.#write(args))
-    cover.method('end', (args) => this.#end(args))
-    cover.method('destroy', (args) => this.#destroy(args))
-    for (const name of ['cork', 'uncork']) cover.method(name, () => this.#cork(name))
-    this.#response.prependListener('close', this.#hide)
-    if (this.#response.destroyed || this.#response.closed) this.#hide()
+    const response: Held = this.#response
+    response[CAPTURE] = this
+    this.#cover.methods(this)
+    response.prependListener('close', onClose)
+    response.on('pipe', onPipe).on('unpipe', onUnpipe)
+    if (response.destroyed || response.closed) this.hide()
+  }
+
+  /** What the handler's calls do. */
+  act(name: CoveredName, args: unknown[]): unknown {
+    switch (name) {
+      case 'writeHead':
+      case 'writeHeader':
+        return this.#writeHead(args)
+      case 'flushHeaders':
+        return this.#flushHeaders()
+      case 'write':
+        return this.#write(args)
+      case 'end':
+        return this.#end(args)
+      case 'destroy':
+        return this.#destroy(args)
+      case 'cork':
+      case 'uncork':
+        return this.#cork(name)
+    }
   }
 
   /** A client that has gone away is kept from the handler, which would give up. */
-  readonly #hide = (): void => {
+  hide(): void {
     for (const name of ['destroyed', 'closed', '_closed']) this.#cover.property(name, () => false)
   }
 
   #letGo(): void {
     this.sources.stop()
-    this.#response.off('close', this.#hide)
+    const response = this.#response
+    response.off('close', onClose).off('pipe', onPipe).off('unpipe', onUnpipe)
     this.#cover.lift()
     if (this.#plain !== undefined) pretendSent(this.#response, false)
   }
@@ -193,7 +230,7 @@ export class NodeCapture {
     }
     this.#perform('end', [chunk, encoding], [kept, encoding, callback])
     this.#take(kept, encoding)
-    this.#capture({ body: Buffer.concat(this.#chunks) })
+    this.#capture(Buffer.concat(this.#chunks))
     return this.#response
   }
 
@@ -207,7 +244,7 @@ export class NodeCapture {
     this.#isPlainEnded = true
     if (!pretendEnded(this.#response)) this.#cover.property('writableEnded', () => true)
     this.#take(chunk, encoding)
-    this.#capture({ body: this.#chunks[0] ?? new Uint8Array() })
+    this.#capture(this.#chunks[0] ?? new Uint8Array())
     return true
   }
 
@@ -287,13 +324,16 @@ export class NodeCapture {
 
   #captureHead(): void {
     this.#chunks.length = 0
-    this.#capture({ body: new Uint8Array(), bodyIsStream: true })
+    this.#capture(new Uint8Array(), true)
   }
 
-  #capture(body: Omit<CapturedResponse, 'status' | 'headers'>): void {
+  #capture(body: Uint8Array, isStream = false): void {
     const head = this.#plain ?? this.#stage?.head()
     if (this.#isSettled || head === undefined) return
     this.#isSettled = true
-    this.#settle({ status: head.status, headers: head.headers, ...body })
+    const { status, headers } = head
+    this.#settle(
+      isStream ? { status, headers, body, bodyIsStream: true } : { status, headers, body },
+    )
   }
 }
