@@ -29,7 +29,6 @@ export interface FastifyRequestParts extends ParsedBody {
 /** What of a Fastify reply is used. */
 export interface FastifyReplyParts extends SendingReply {
   readonly log: { error(error: unknown, message: string): void }
-  removeHeader(name: string): unknown
 }
 
 /** Resolves when the handler is to run (`proceed`), or when the answer is on its way (`answered`). */

@@ -26,6 +26,7 @@ export interface SendingReply {
   header(name: string, value: string | readonly string[]): unknown
   send(payload: unknown): unknown
   hijack(): unknown
+  removeHeader(name: string): unknown
   getHeaders(): Readonly<Record<string, OutgoingHttpHeader | undefined>>
 }
 
@@ -34,12 +35,21 @@ export function sendThrough(
   reply: SendingReply,
   answer: CapturedResponse,
 ): Promise<void> | undefined {
-  if (!isUndisputed(reply, answer)) return sendByHooks(reply, answer)
+  const before = reply.getHeaders()
+  if (!isUndisputed(reply, before, answer)) return sendByHooks(reply, answer)
   // Nothing that Fastify would do shows. Its hooks on the response's end run all the same.
   reply.hijack()
-  setHeaders(reply.raw, headersIn(reply.getHeaders()))
+  for (const [name, value] of Object.entries(before)) {
+    // The answer's own holds, for who looks at the reply as well.
+    if (OF_BODY.has(name) || isAmong(answer.headers, name)) reply.removeHeader(name)
+    else if (value !== undefined) reply.raw.setHeader(name, value)
+  }
   sendNode(reply.raw, answer)
   return undefined
+}
+
+function isAmong(headers: readonly Header[], name: string): boolean {
+  return headers.some((header) => header[0].toLowerCase() === name)
 }
 
 async function sendByHooks(reply: SendingReply, answer: CapturedResponse): Promise<void> {
@@ -60,26 +70,19 @@ const OF_BODY: ReadonlySet<string> = new Set([
  * Whether nobody has anything to say to an answer but to add headers, which are there already: there is
  * no hook to ask, and the head is as plain as most are.
  */
-function isUndisputed(reply: SendingReply, { status, headers }: CapturedResponse): boolean {
-  const { raw } = reply
-  if (hooksOf(reply.request) !== null || 'stream' in raw || raw.destroyed || raw.closed)
-    return false
+function isUndisputed(
+  { raw, request }: SendingReply,
+  before: ReturnType<SendingReply['getHeaders']>,
+  { status }: CapturedResponse,
+): boolean {
+  if (hooksOf(request) !== null || 'stream' in raw || raw.destroyed || raw.closed) return false
   if (raw.headersSent || raw.getHeaderNames().length > 0) return false
   if (status < 200 || status > 599 || status === 204 || status === 304) return false
-  const before = reply.getHeaders()
   for (const name in before) {
-    const isOwn = !OF_BODY.has(name) && !isOfConnection(name)
-    if (!isOwn || headers.some(([other]) => other.toLowerCase() === name)) return false
+    if (isOfConnection(name)) return false
     if (![before[name]].flat().every((line) => typeof line === 'string')) return false
   }
   return true
-}
-
-function headersIn(given: ReturnType<SendingReply['getHeaders']>): readonly Header[] {
-  // Looked at before: they are texts.
-  return Object.entries(given).flatMap(([name, value]) =>
-    [value].flat().map((line): Header => [name, String(line)]),
-  )
 }
 
 /** Where requests of Fastify keep what is known of their route. */

@@ -14,6 +14,7 @@ import { started } from '../engine/bounded.ts'
 import type { AnyReprise, Reprise } from '../engine/reprise.ts'
 import type { Servable } from '../engine/servable.ts'
 import { protectReply } from './fastify-reply.ts'
+import { noop } from './node-calls.ts'
 import { type HttpOptions, type ServeOptions, serving } from './options.ts'
 import { Guard } from './protect.ts'
 
@@ -128,4 +129,3 @@ function hookOf<Tx>(guard: Guard<FastifyRequest, Tx>): FastifyHook {
 }
 
 const DONE = Promise.resolve()
-const noop = (): void => {}

@@ -6,6 +6,9 @@
 
 import type { ServerResponse } from 'node:http'
 
+/** Does nothing. One for all, where each would be a function of its own. */
+export const noop = (): void => {}
+
 /** A call that is to be made later. */
 export type HeldCall = readonly [method: string, args: readonly unknown[]]
 

@@ -17,9 +17,8 @@
  */
 
 import type { ServerResponse } from 'node:http'
-import type { Readable } from 'node:stream'
 import type { CapturedResponse, Header } from '../core/response.ts'
-import { bytesOf, copied, type HeldCall, invoke, partsOf, silenced } from './node-calls.ts'
+import { bytesOf, copied, type HeldCall, invoke, noop, partsOf, silenced } from './node-calls.ts'
 import { Cover, type CoveredName, type StandIn } from './node-cover.ts'
 import { headersOf, markedCalls, setHeaders } from './node-head.ts'
 import {
@@ -31,31 +30,12 @@ import {
   pretendSent,
   setStatus,
 } from './node-plain.ts'
-import { NodeSources } from './node-sources.ts'
+import { type Listener, listen, NodeSources, unlisten } from './node-sources.ts'
 import { copyStatus, createStage, type Stage } from './node-stage.ts'
 import type { CaptureOptions } from './options.ts'
 
-/** Where a response has what holds it back, for listeners that all responses share. */
-const CAPTURE: unique symbol = Symbol('reprise capture')
-
-const noop = (): void => {}
-
-type Held = ServerResponse & { [CAPTURE]?: NodeCapture }
-
-function onClose(this: Held): void {
-  this[CAPTURE]?.hide()
-}
-
-function onPipe(this: Held, source: Readable): void {
-  this[CAPTURE]?.sources.watch(source)
-}
-
-function onUnpipe(this: Held, source: Readable): void {
-  this[CAPTURE]?.sources.forget(source)
-}
-
 /** One response being held back. */
-export class NodeCapture implements StandIn {
+export class NodeCapture implements StandIn, Listener {
   /** The answer; rejects when the handler gives it up. */
   readonly captured: Promise<CapturedResponse>
   /** The streams that are piped into the response. */
@@ -92,7 +72,9 @@ export class NodeCapture implements StandIn {
     })
     this.#cover = new Cover(response)
     this.sources = new NodeSources(response, (error) => this.cut(error))
-    this.#takeOver()
+    this.#cover.methods(this)
+    listen(response, this)
+    if (response.destroyed || response.closed) this.hide()
   }
 
   /** Sends what was held back, with these headers added, and lets everything after it through. */
@@ -140,33 +122,13 @@ export class NodeCapture implements StandIn {
     return this.#isPlainEnded || this.#stage?.response.writableEnded === true
   }
 
-  #takeOver(): void {
-    const response: Held = this.#response
-    response[CAPTURE] = this
-    this.#cover.methods(this)
-    response.prependListener('close', onClose)
-    response.on('pipe', onPipe).on('unpipe', onUnpipe)
-    if (response.destroyed || response.closed) this.hide()
-  }
-
   /** What the handler's calls do. */
   act(name: CoveredName, args: unknown[]): unknown {
-    switch (name) {
-      case 'writeHead':
-      case 'writeHeader':
-        return this.#writeHead(args)
-      case 'flushHeaders':
-        return this.#flushHeaders()
-      case 'write':
-        return this.#write(args)
-      case 'end':
-        return this.#end(args)
-      case 'destroy':
-        return this.#destroy(args)
-      case 'cork':
-      case 'uncork':
-        return this.#cork(name)
-    }
+    if (name === 'end') return this.#end(args)
+    if (name === 'write') return this.#write(args)
+    if (name === 'destroy') return this.#destroy(args)
+    if (name === 'flushHeaders') return this.#flushHeaders()
+    return name === 'cork' || name === 'uncork' ? this.#cork(name) : this.#writeHead(args)
   }
 
   /** A client that has gone away is kept from the handler, which would give up. */
@@ -176,8 +138,7 @@ export class NodeCapture implements StandIn {
 
   #letGo(): void {
     this.sources.stop()
-    const response = this.#response
-    response.off('close', onClose).off('pipe', onPipe).off('unpipe', onUnpipe)
+    unlisten(this.#response)
     this.#cover.lift()
     if (this.#plain !== undefined) pretendSent(this.#response, false)
   }

@@ -9,6 +9,7 @@ import { type IncomingMessage, ServerResponse } from 'node:http'
 import { isLater } from '../core/later.ts'
 import type { CapturedResponse } from '../core/response.ts'
 import type { Exchange } from './exchange.ts'
+import { noop } from './node-calls.ts'
 import { NodeCapture } from './node-capture.ts'
 import { soften } from './node-cover.ts'
 import { setHeaders } from './node-head.ts'
@@ -17,8 +18,6 @@ import { turn } from './node-turns.ts'
 import type { Guard, Protected } from './protect.ts'
 import { giveRun } from './run-of.ts'
 import type { HttpRun } from './watched-handler.ts'
-
-const noop = (): void => {}
 
 /** What is to happen: the framework goes on to the handler (`proceed`), or is done (`answered`). */
 export type Start = 'proceed' | 'answered'

@@ -51,3 +51,38 @@ export class NodeSources {
     source.off(errorMonitor, check).off('close', check)
   }
 }
+
+/** Who listens to a response that is held back. */
+export interface Listener {
+  readonly sources: NodeSources
+  /** The client has gone away. */
+  hide(): void
+}
+
+/** Where a response has who listens, for functions that all responses share. */
+const LISTENER: unique symbol = Symbol('reprise listener')
+
+type Heard = ServerResponse & { [LISTENER]?: Listener }
+
+/** Listens to a response, in the place of who listened before. */
+export function listen(response: Heard, listener: Listener): void {
+  response[LISTENER] = listener
+  response.prependListener('close', onClose).on('pipe', onPipe).on('unpipe', onUnpipe)
+}
+
+/** Stops listening. */
+export function unlisten(response: Heard): void {
+  response.off('close', onClose).off('pipe', onPipe).off('unpipe', onUnpipe)
+}
+
+function onClose(this: Heard): void {
+  this[LISTENER]?.hide()
+}
+
+function onPipe(this: Heard, source: Readable): void {
+  this[LISTENER]?.sources.watch(source)
+}
+
+function onUnpipe(this: Heard, source: Readable): void {
+  this[LISTENER]?.sources.forget(source)
+}

@@ -37,8 +37,9 @@ export function canonicalValue(value: unknown, options: CanonicalOptions = {}): 
         throw bodyInvalid(`The body contains itself or is nested deeper than ${depthMax} levels`)
       }
       const names = Array.isArray(json) ? null : namesOf(json, open.length === 0 ? exclude : [])
-      const { length } = names ?? (json as readonly unknown[])
-      open.push({ container: json as Members, names, length, at: 0 })
+      // Without names it is an array; and whatever it is, its members can be asked for.
+      const container = json as Members & { readonly length: number }
+      open.push({ container, names, length: names?.length ?? container.length, at: 0 })
       text += names === null ? '[' : '{'
     } else text += scalar(json)
 
@@ -62,7 +63,7 @@ export function canonicalValue(value: unknown, options: CanonicalOptions = {}): 
 function namesOf(value: object, exclude: readonly string[]): string[] {
   // Maps, sets, buffers and the like would all become {}.
   if (Object.prototype.toString.call(value) !== '[object Object]') throw unsayable('an object')
-  const members = value as Members
+  const members = value as Members // It is an object, whatever else.
   const names = Object.keys(members)
   let isWhole = exclude.length === 0
   for (const name of names) if (members[name] === undefined) isWhole = false
