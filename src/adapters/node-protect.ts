@@ -85,6 +85,9 @@ export class NodeProtection<Req extends object, Tx> implements Guest {
    * @throws what stands in the way before the handler runs
    */
   protect(exchange: Exchange): Start | Promise<Start> {
+    const { response } = this
+    // Also worth it for an answer that is only sent.
+    if (Object.getPrototypeOf(response) !== ServerResponse.prototype) soften(response, 'req')
     const result = this.#guard.protect(this.subject, exchange, (run) => this.#execute(run))
     // One that comes at once is sent in the event that brought its request, as by any quick handler:
     // turns are for those that come all at the same time.
@@ -98,7 +101,6 @@ export class NodeProtection<Req extends object, Tx> implements Guest {
 
   #await(later: PromiseLike<Protected>): Promise<Start> {
     const { response, request } = this
-    if (Object.getPrototypeOf(response) !== ServerResponse.prototype) soften(response, 'req')
     this.#shelter = shelterOf(request)
     this.#shelter?.enter(this)
     // What a parser has read is read.
