@@ -20,6 +20,8 @@ export interface Exchange {
   readonly ip: string | null
   /** The field lines of a header, one entry per line as received; the name in lower case. */
   lines(name: string): readonly string[]
+  /** The first of them. */
+  line(name: string): string | null
   /** Digest of the body; must leave the body to whoever reads it next. */
   digest(contentType: string | null, options: BodyOptions): BodyDigest | Promise<BodyDigest>
   /**
@@ -33,18 +35,14 @@ export interface Exchange {
 /** What a request asks for. */
 export type Asked = Pick<Exchange, 'method' | 'route' | 'path'>
 
-/** The first field line of a header. */
-export function headerOf(exchange: Exchange, name: string): string | null {
-  return exchange.lines(name)[0] ?? null
-}
-
 /** Whether the request may have been sent again by somebody else (RFC 8470). */
 export function isEarly(exchange: Exchange): boolean {
-  return headerOf(exchange, 'early-data') === '1'
+  return exchange.line('early-data') === '1'
 }
 
 /** How long the client asks to wait (`Prefer: wait=n`), within the bound, in milliseconds. */
 export function waitOf(exchange: Exchange, waitMsMax: number): number | undefined {
+  if (exchange.line('prefer') === null) return undefined
   const prefer = exchange.lines('prefer').join(',')
   const seconds = /(?:^|[,;])\s*wait\s*=\s*"?(\d{1,9})"?\s*(?:$|[,;])/i.exec(prefer)?.[1]
   return seconds === undefined ? undefined : Math.min(Number(seconds) * 1000, waitMsMax)

@@ -6,14 +6,15 @@
 
 import type { ServerResponse } from 'node:http'
 import type { Request } from 'express'
+import { isLater } from '../core/later.ts'
 import type { Reprise } from '../engine/reprise.ts'
 import type { Servable } from '../engine/servable.ts'
 import type { ParsedRequest } from './node-body.ts'
 import { NodeExchange } from './node-exchange.ts'
-import { protectNode, sendNode } from './node-protect.ts'
+import { NodeProtection } from './node-protect.ts'
 import { type HttpOptions, type ServeOptions, serving } from './options.ts'
 import { Guard } from './protect.ts'
-import { giveRun, markProtected } from './run-of.ts'
+import { markProtected } from './run-of.ts'
 
 export { runOf, txOf } from './run-of.ts'
 
@@ -53,16 +54,9 @@ export function idempotent<Req extends ExpressRequest = Request, Tx = never>(
     if (!guard.takes(exchange)) return next()
     try {
       markProtected(request)
-      const start = await protectNode({
-        guard,
-        request,
-        response,
-        exchange,
-        onError: next,
-        send: (answer) => sendNode(response, answer),
-        begin: (run) => giveRun(request, run),
-      })
-      if (start === 'answered') return
+      const parts = { guard, subject: request, response, onError: next }
+      const start = new NodeProtection(parts).protect(exchange)
+      if ((isLater(start) ? await start : start) === 'answered') return
     } catch (error) {
       return next(error)
     }

@@ -4,16 +4,18 @@
  * @module
  */
 
-import type { IncomingMessage, OutgoingHttpHeader } from 'node:http'
+import type { IncomingMessage } from 'node:http'
+import { isLater } from '../core/later.ts'
 import { invalid } from '../core/options.ts'
 import type { CapturedResponse } from '../core/response.ts'
 import type { Exchange } from './exchange.ts'
 import { type SendingReply, sendThrough } from './fastify-send.ts'
 import type { ParsedBody } from './node-body.ts'
 import { NodeExchange } from './node-exchange.ts'
-import { protectNode, sendNode } from './node-protect.ts'
+import { type NodeParts, NodeProtection, type Start, sendNode } from './node-protect.ts'
 import type { Guard } from './protect.ts'
-import { giveRun, markProtected } from './run-of.ts'
+import { markProtected } from './run-of.ts'
+import type { HttpRun } from './watched-handler.ts'
 
 /** What of a Fastify request is used. */
 export interface FastifyRequestParts extends ParsedBody {
@@ -27,46 +29,56 @@ export interface FastifyRequestParts extends ParsedBody {
 /** What of a Fastify reply is used. */
 export interface FastifyReplyParts extends SendingReply {
   readonly log: { error(error: unknown, message: string): void }
-  getHeaders(): Readonly<Record<string, OutgoingHttpHeader | undefined>>
-  removeHeader(name: string): unknown
 }
 
 /** Resolves when the handler is to run (`proceed`), or when the answer is on its way (`answered`). */
-export async function protectReply<Req extends FastifyRequestParts, Tx>(
+export function protectReply<Req extends FastifyRequestParts, Tx>(
   guard: Guard<Req, Tx>,
   request: Req,
   reply: FastifyReplyParts,
-): Promise<'proceed' | 'answered'> {
+): Start | Promise<Start> {
   const { method, originalUrl: path, routeOptions } = request
   if (!guard.takes({ method, path, route: routeOptions.url ?? null })) return 'proceed'
   markProtected(request)
   const { raw: response } = reply
-  let before: ReturnType<FastifyReplyParts['getHeaders']> | undefined
-  let sending: Promise<void> | undefined
-  const start = await protectNode<Req, Tx>({
-    guard,
-    request,
-    response,
-    exchange: exchangeOf(request),
-    send(answer) {
-      if (before === undefined) sending = sendThrough(reply, answer)
-      else sendInstead(reply, { answer, before })
-    },
-    begin(run) {
-      before = reply.getHeaders()
-      giveRun(request, run)
-    },
-    onError(error) {
-      reply.log.error(error, 'The answer of the handler could not be judged')
-      if (response.destroyed) return
-      for (const name of Object.keys(reply.getHeaders())) {
-        if (before?.[name] === undefined) reply.removeHeader(name)
-      }
-      reply.send(error)
-    },
-  })
-  await sending
-  return start
+  const protection = new FastifyProtection({ guard, subject: request, response }, reply)
+  const start = protection.protect(exchangeOf(request))
+  if (!isLater(start)) return protection.sending?.then(() => start) ?? start
+  return start.then((later) => protection.sending?.then(() => later) ?? later)
+}
+
+class FastifyProtection<Req extends object, Tx> extends NodeProtection<Req, Tx> {
+  /** Resolves when an answer is on its way; there while it is not. */
+  sending: Promise<void> | undefined
+  readonly #reply: FastifyReplyParts
+  /** The headers that were set before the handler ran. */
+  #before: ReturnType<FastifyReplyParts['getHeaders']> | undefined
+
+  constructor(parts: NodeParts<Req, Tx>, reply: FastifyReplyParts) {
+    super(parts)
+    this.#reply = reply
+  }
+
+  protected override onError(error: unknown): void {
+    const reply = this.#reply
+    reply.log.error(error, 'The answer of the handler could not be judged')
+    if (this.response.destroyed) return
+    for (const name of Object.keys(reply.getHeaders())) {
+      if (this.#before?.[name] === undefined) reply.removeHeader(name)
+    }
+    reply.send(error)
+  }
+
+  protected override send(answer: CapturedResponse): void {
+    const before = this.#before
+    if (before === undefined) this.sending = sendThrough(this.#reply, answer)
+    else sendInstead(this.#reply, { answer, before })
+  }
+
+  protected override begin(run: HttpRun<Tx>): void {
+    this.#before = this.#reply.getHeaders()
+    super.begin(run)
+  }
 }
 
 function exchangeOf(request: FastifyRequestParts): Exchange {

@@ -8,7 +8,7 @@
  * @module
  */
 
-import type { ServerResponse } from 'node:http'
+import type { OutgoingHttpHeader, ServerResponse } from 'node:http'
 import type { Readable } from 'node:stream'
 import type { CapturedResponse, Header } from '../core/response.ts'
 import { invoke } from './node-calls.ts'
@@ -21,13 +21,38 @@ import { sendNode } from './node-protect.ts'
 /** What of a Fastify reply sends. */
 export interface SendingReply {
   readonly raw: ServerResponse
+  readonly request: object
   code(status: number): unknown
   header(name: string, value: string | readonly string[]): unknown
   send(payload: unknown): unknown
+  hijack(): unknown
+  removeHeader(name: string): unknown
+  getHeaders(): Readonly<Record<string, OutgoingHttpHeader | undefined>>
 }
 
-/** Sends an answer; resolves when it is on its way. */
-export async function sendThrough(reply: SendingReply, answer: CapturedResponse): Promise<void> {
+/** Sends an answer; resolves when it is on its way, which it mostly is at once. */
+export function sendThrough(
+  reply: SendingReply,
+  answer: CapturedResponse,
+): Promise<void> | undefined {
+  const before = reply.getHeaders()
+  if (!isUndisputed(reply, before, answer)) return sendByHooks(reply, answer)
+  // Nothing that Fastify would do shows. Its hooks on the response's end run all the same.
+  reply.hijack()
+  for (const [name, value] of Object.entries(before)) {
+    // The answer's own holds, for who looks at the reply as well.
+    if (OF_BODY.has(name) || isAmong(answer.headers, name)) reply.removeHeader(name)
+    else if (value !== undefined) reply.raw.setHeader(name, value)
+  }
+  sendNode(reply.raw, answer)
+  return undefined
+}
+
+function isAmong(headers: readonly Header[], name: string): boolean {
+  return headers.some((header) => header[0].toLowerCase() === name)
+}
+
+async function sendByHooks(reply: SendingReply, answer: CapturedResponse): Promise<void> {
   const passage = new Passage(reply.raw, answer)
   reply.code(answer.status)
   for (const [name, lines] of groupHeaders(answer.headers)) reply.header(name, lines)
@@ -40,6 +65,39 @@ const OF_BODY: ReadonlySet<string> = new Set([
   ...['content-type', 'content-length', 'content-encoding', 'content-range', 'content-md5'],
   ...['content-digest', 'transfer-encoding', 'trailer', 'etag'],
 ])
+
+/**
+ * Whether nobody has anything to say to an answer but to add headers, which are there already: there is
+ * no hook to ask, and the head is as plain as most are.
+ */
+function isUndisputed(
+  { raw, request }: SendingReply,
+  before: ReturnType<SendingReply['getHeaders']>,
+  { status }: CapturedResponse,
+): boolean {
+  if (hooksOf(request) !== null || 'stream' in raw || raw.destroyed || raw.closed) return false
+  if (raw.headersSent || raw.getHeaderNames().length > 0) return false
+  if (status < 200 || status > 599 || status === 204 || status === 304) return false
+  for (const name in before) {
+    if (isOfConnection(name)) return false
+    if (![before[name]].flat().every((line) => typeof line === 'string')) return false
+  }
+  return true
+}
+
+/** Where requests of Fastify keep what is known of their route. */
+let route: symbol | undefined
+
+/** The `onSend` hooks of a request; `null` where there are none, `undefined` where that is unknown. */
+function hooksOf(request: object): unknown {
+  if (route === undefined || !(route in request)) {
+    const symbols = Object.getOwnPropertySymbols(request)
+    route = symbols.find(({ description }) => description === 'fastify.context')
+  }
+  const context: unknown = route && Reflect.get(request, route)
+  const isKnown = typeof context === 'object' && context !== null && 'onSend' in context
+  return isKnown ? context.onSend : undefined
+}
 
 /** Everything else that begins or ends an answer. */
 const OTHERS = ['writeHeader', 'flushHeaders', 'write', 'destroy']

@@ -9,9 +9,12 @@
  */
 
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
+import { isLater } from '../core/later.ts'
+import { started } from '../engine/bounded.ts'
 import type { AnyReprise, Reprise } from '../engine/reprise.ts'
 import type { Servable } from '../engine/servable.ts'
 import { protectReply } from './fastify-reply.ts'
+import { noop } from './node-calls.ts'
 import { type HttpOptions, type ServeOptions, serving } from './options.ts'
 import { Guard } from './protect.ts'
 
@@ -112,8 +115,17 @@ function hooksOf({ preHandler = [] }: RouteOptions): Extract<typeof preHandler, 
 }
 
 function hookOf<Tx>(guard: Guard<FastifyRequest, Tx>): FastifyHook {
-  return async function idempotency(request, reply) {
-    // Fastify calls it with these; over HTTP/2 their raw sides have the same members, as far as used.
-    await protectReply(guard, request as FastifyRequest, reply as FastifyReply)
+  return function idempotency(request, reply) {
+    try {
+      // Fastify calls it with these; over HTTP/2 their raw sides have the same members, as far as used.
+      const start = protectReply(guard, request as FastifyRequest, reply as FastifyReply)
+      return isLater(start) ? start.then(noop) : DONE
+    } catch (error) {
+      return started(() => {
+        throw error
+      })
+    }
   }
 }
+
+const DONE = Promise.resolve()

@@ -30,6 +30,7 @@ export function fetchExchange(request: Request, options: FetchExchangeOptions = 
       const value = request.headers.get(name)
       return value === null ? [] : [value]
     },
+    line: (name) => request.headers.get(name),
     digest: (type, bodyOptions) => digestOf(open, type, bodyOptions),
     body: async (bodyOptions) => ({
       text: await textOf(open, bodyOptions),

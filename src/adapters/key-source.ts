@@ -10,7 +10,7 @@ import { type KeyResult, parseKey, quoted } from '../core/key.ts'
 import { isLater } from '../core/later.ts'
 import { essenceOf, isForm } from '../core/media-type.ts'
 import { fieldOf } from './body-field.ts'
-import { type Exchange, headerOf } from './exchange.ts'
+import type { Exchange } from './exchange.ts'
 import type { HttpOptions, RouteRules } from './options.ts'
 
 /**
@@ -21,26 +21,32 @@ import type { HttpOptions, RouteRules } from './options.ts'
 export function readKey<Req>(
   request: Req,
   exchange: Exchange,
-  { rules, options }: { rules: RouteRules; options: HttpOptions<Req> },
+  { rules, options }: { readonly rules: RouteRules; readonly options: HttpOptions<Req> },
 ): KeyResult | PromiseLike<KeyResult> {
-  const check = (lines: readonly string[]): KeyResult => {
-    const found = parseKey(lines, rules.dialect.key)
-    if (found.kind === 'key') options.keyAge?.check(found.key)
-    return found
-  }
   const lines = linesOf(request, exchange, { rules, options })
-  return isLater(lines) ? lines.then(check) : check(lines)
+  return isLater(lines)
+    ? lines.then((later) => keyIn(later, rules, options))
+    : keyIn(lines, rules, options)
+}
+
+function keyIn<Req>(
+  lines: readonly string[],
+  { dialect }: RouteRules,
+  { keyAge }: HttpOptions<Req>,
+): KeyResult {
+  const found = parseKey(lines, dialect.key)
+  if (found.kind === 'key') keyAge?.check(found.key)
+  return found
 }
 
 /** What a request is compared by: all but the key itself, wherever it is. */
 export function comparedBy<Req>(
-  exchange: Exchange,
-  { fingerprint }: RouteRules,
-  { key }: HttpOptions<Req>,
+  contentType: string | null,
+  { rules: { fingerprint }, options: { key } }: { rules: RouteRules; options: HttpOptions<Req> },
 ): FingerprintOptions {
   const { exclude = [], excludeQuery = [] } = fingerprint
   if (key === undefined) {
-    return isFormPost(exchange)
+    return isForm(essenceOf(contentType))
       ? { ...fingerprint, exclude: [...exclude, FORM_FIELD] }
       : fingerprint
   }
@@ -55,7 +61,13 @@ function linesOf<Req>(
   exchange: Exchange,
   { rules, options }: { rules: RouteRules; options: HttpOptions<Req> },
 ): readonly string[] | PromiseLike<readonly string[]> {
-  const source = options.key ?? { header: rules.dialect.header }
+  const { key: source } = options
+  if (source === undefined) {
+    const lines = exchange.lines(rules.dialect.header.toLowerCase())
+    return lines.length > 0 || !isFormPost(exchange)
+      ? lines
+      : fieldLines(exchange, FORM_FIELD, rules)
+  }
   if (typeof source === 'function') {
     const value = source(request)
     return isLater(value) ? value.then(linesIn) : linesIn(value)
@@ -64,9 +76,7 @@ function linesOf<Req>(
   if ('query' in source) {
     return new URLSearchParams(exchange.query).getAll(source.query).map(quoted)
   }
-  const lines = exchange.lines(source.header.toLowerCase())
-  if (lines.length > 0 || options.key !== undefined || !isFormPost(exchange)) return lines
-  return fieldLines(exchange, FORM_FIELD, rules)
+  return exchange.lines(source.header.toLowerCase())
 }
 
 /** Values that are not header lines are taken as they are: quoted, they go through the same rules. */
@@ -83,5 +93,5 @@ async function fieldLines(
 }
 
 function isFormPost(exchange: Exchange): boolean {
-  return isForm(essenceOf(headerOf(exchange, 'content-type')))
+  return isForm(essenceOf(exchange.line('content-type')))
 }

@@ -6,15 +6,16 @@
 
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Context } from 'koa'
+import { isLater } from '../core/later.ts'
 import type { CapturedResponse } from '../core/response.ts'
 import type { Reprise } from '../engine/reprise.ts'
 import type { Servable } from '../engine/servable.ts'
 import { NodeExchange } from './node-exchange.ts'
 import { groupHeaders } from './node-head.ts'
-import { protectNode, sendNode } from './node-protect.ts'
+import { NodeProtection } from './node-protect.ts'
 import { type HttpOptions, type ServeOptions, serving } from './options.ts'
 import { Guard } from './protect.ts'
-import { giveRun, markProtected } from './run-of.ts'
+import { markProtected } from './run-of.ts'
 
 export { runOf, txOf } from './run-of.ts'
 
@@ -65,20 +66,19 @@ export function idempotent<Ctx extends KoaContext = Context, Tx = never>(
       return
     }
     markProtected(ctx)
-    let hasBegun = false
-    const start = await protectNode({
-      guard,
-      request: ctx,
-      response: res,
-      exchange,
-      send: (answer) => (hasBegun ? sendNode(res, answer) : respond(ctx, answer)),
-      begin: (run) => {
-        hasBegun = true
-        giveRun(ctx, run)
-      },
-      onError: (error) => ctx.onerror(asError(error)),
-    })
-    if (start === 'proceed') await next()
+    const start = new KoaProtection({ guard, subject: ctx, response: res }).protect(exchange)
+    if ((isLater(start) ? await start : start) === 'proceed') await next()
+  }
+}
+
+class KoaProtection<Ctx extends KoaContext, Tx> extends NodeProtection<Ctx, Tx> {
+  protected override send(answer: CapturedResponse): void {
+    if (this.hasBegun) super.send(answer)
+    else respond(this.subject, answer)
+  }
+
+  protected override onError(error: unknown): void {
+    this.subject.onerror(asError(error))
   }
 }
 

@@ -8,9 +8,9 @@ import type { ServerResponse } from 'node:http'
 import type { ExpressRequest } from './express.ts'
 import { type FastifyReplyParts, type FastifyRequestParts, protectReply } from './fastify-reply.ts'
 import { NodeExchange } from './node-exchange.ts'
-import { protectNode, sendNode } from './node-protect.ts'
+import { NodeProtection, type OnError } from './node-protect.ts'
 import type { Guard } from './protect.ts'
-import { giveRun, markProtected } from './run-of.ts'
+import { markProtected } from './run-of.ts'
 
 /** A request of either platform. */
 export type PlatformRequest = ExpressRequest | FastifyRequestParts
@@ -37,13 +37,6 @@ export async function protectPlatform<Tx>(
   const exchange = new NodeExchange(request, { url, ip: request.ip, route })
   if (!guard.takes(exchange)) return 'proceed'
   markProtected(request)
-  return protectNode<ExpressRequest, Tx>({
-    guard,
-    request,
-    response,
-    exchange,
-    onError: http.getNext(),
-    send: (answer) => sendNode(response, answer),
-    begin: (run) => giveRun(request, run),
-  })
+  const parts = { guard, subject: request, response, onError: http.getNext<OnError>() }
+  return new NodeProtection<ExpressRequest, Tx>(parts).protect(exchange)
 }

@@ -6,6 +6,9 @@
 
 import type { ServerResponse } from 'node:http'
 
+/** Does nothing. One for all, where each would be a function of its own. */
+export const noop = (): void => {}
+
 /** A call that is to be made later. */
 export type HeldCall = readonly [method: string, args: readonly unknown[]]
 
@@ -17,9 +20,21 @@ export function partsOf(args: readonly unknown[]): {
   readonly encoding: unknown
   readonly callback: Callback | undefined
 } {
-  const callback = args.find((arg): arg is Callback => typeof arg === 'function')
-  const [chunk, encoding] = args.filter((arg) => typeof arg !== 'function')
-  return { chunk, encoding: encoding ?? undefined, callback }
+  const [chunk, encoding, callback] = args
+  // As most are called.
+  if (!isCallback(chunk) && !isCallback(encoding)) {
+    return { chunk, encoding: encoding ?? undefined, callback: callbackOf(callback) }
+  }
+  const [first, second] = silenced(args)
+  return { chunk: first, encoding: second ?? undefined, callback: args.find(isCallback) }
+}
+
+function callbackOf(arg: unknown): Callback | undefined {
+  return isCallback(arg) ? arg : undefined
+}
+
+function isCallback(arg: unknown): arg is Callback {
+  return typeof arg === 'function'
 }
 
 /** Whoever writes bytes may use their memory again as soon as the call is done. */

@@ -18,8 +18,8 @@
 
 import type { ServerResponse } from 'node:http'
 import type { CapturedResponse, Header } from '../core/response.ts'
-import { bytesOf, copied, type HeldCall, invoke, partsOf, silenced } from './node-calls.ts'
-import { Cover } from './node-cover.ts'
+import { bytesOf, copied, type HeldCall, invoke, noop, partsOf, silenced } from './node-calls.ts'
+import { Cover, type CoveredName, type StandIn } from './node-cover.ts'
 import { headersOf, markedCalls, setHeaders } from './node-head.ts'
 import {
   isPlainBody,
@@ -30,12 +30,12 @@ import {
   pretendSent,
   setStatus,
 } from './node-plain.ts'
-import { NodeSources } from './node-sources.ts'
+import { type Listener, listen, NodeSources, unlisten } from './node-sources.ts'
 import { copyStatus, createStage, type Stage } from './node-stage.ts'
 import type { CaptureOptions } from './options.ts'
 
 /** One response being held back. */
-export class NodeCapture {
+export class NodeCapture implements StandIn, Listener {
   /** The answer; rejects when the handler gives it up. */
   readonly captured: Promise<CapturedResponse>
   /** The streams that are piped into the response. */
@@ -58,8 +58,8 @@ export class NodeCapture {
   #isSettled = false
   #isGone = false
   #needsDrain = false
-  #settle: (response: CapturedResponse) => void = () => {}
-  #fail: (error: unknown) => void = () => {}
+  #settle: (response: CapturedResponse) => void = noop
+  #fail: (error: unknown) => void = noop
 
   constructor(response: ServerResponse, options: CaptureOptions) {
     this.#response = response
@@ -72,7 +72,9 @@ export class NodeCapture {
     })
     this.#cover = new Cover(response)
     this.sources = new NodeSources(response, (error) => this.cut(error))
-    this.#takeOver()
+    this.#cover.methods(this)
+    listen(response, this)
+    if (response.destroyed || response.closed) this.hide()
   }
 
   /** Sends what was held back, with these headers added, and lets everything after it through. */
@@ -120,27 +122,23 @@ export class NodeCapture {
     return this.#isPlainEnded || this.#stage?.response.writableEnded === true
   }
 
-  #takeOver(): void {
-    const cover = this.#cover
-    cover.method('writeHead', (args) => this.#writeHead(args))
-    cover.method('writeHeader', (args) => this.#writeHead(args))
-    cover.method('flushHeaders', () => this.#flushHeaders())
-    cover.method('write', (args) => this.#write(args))
-    cover.method('end', (args) => this.#end(args))
-    cover.method('destroy', (args) => this.#destroy(args))
-    for (const name of ['cork', 'uncork']) cover.method(name, () => this.#cork(name))
-    this.#response.prependListener('close', this.#hide)
-    if (this.#response.destroyed || this.#response.closed) this.#hide()
+  /** What the handler's calls do. */
+  act(name: CoveredName, args: unknown[]): unknown {
+    if (name === 'end') return this.#end(args)
+    if (name === 'write') return this.#write(args)
+    if (name === 'destroy') return this.#destroy(args)
+    if (name === 'flushHeaders') return this.#flushHeaders()
+    return name === 'cork' || name === 'uncork' ? this.#cork(name) : this.#writeHead(args)
   }
 
   /** A client that has gone away is kept from the handler, which would give up. */
-  readonly #hide = (): void => {
+  hide(): void {
     for (const name of ['destroyed', 'closed', '_closed']) this.#cover.property(name, () => false)
   }
 
   #letGo(): void {
     this.sources.stop()
-    this.#response.off('close', this.#hide)
+    unlisten(this.#response)
     this.#cover.lift()
     if (this.#plain !== undefined) pretendSent(this.#response, false)
   }
@@ -193,7 +191,7 @@ export class NodeCapture {
     }
     this.#perform('end', [chunk, encoding], [kept, encoding, callback])
     this.#take(kept, encoding)
-    this.#capture({ body: Buffer.concat(this.#chunks) })
+    this.#capture(Buffer.concat(this.#chunks))
     return this.#response
   }
 
@@ -207,7 +205,7 @@ export class NodeCapture {
     this.#isPlainEnded = true
     if (!pretendEnded(this.#response)) this.#cover.property('writableEnded', () => true)
     this.#take(chunk, encoding)
-    this.#capture({ body: this.#chunks[0] ?? new Uint8Array() })
+    this.#capture(this.#chunks[0] ?? new Uint8Array())
     return true
   }
 
@@ -287,13 +285,16 @@ export class NodeCapture {
 
   #captureHead(): void {
     this.#chunks.length = 0
-    this.#capture({ body: new Uint8Array(), bodyIsStream: true })
+    this.#capture(new Uint8Array(), true)
   }
 
-  #capture(body: Omit<CapturedResponse, 'status' | 'headers'>): void {
+  #capture(body: Uint8Array, isStream = false): void {
     const head = this.#plain ?? this.#stage?.head()
     if (this.#isSettled || head === undefined) return
     this.#isSettled = true
-    this.#settle({ status: head.status, headers: head.headers, ...body })
+    const { status, headers } = head
+    this.#settle(
+      isStream ? { status, headers, body, bodyIsStream: true } : { status, headers, body },
+    )
   }
 }

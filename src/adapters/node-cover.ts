@@ -8,42 +8,80 @@
  * @module
  */
 
+/** Where a response has its first cover. */
+const COVER: unique symbol = Symbol('reprise cover')
+
 type Call = (...args: unknown[]) => unknown
 
-type Members = Record<string, unknown>
+type Members = Record<string, unknown> & { [COVER]?: Cover }
+
+/** What acts in the place of the methods that every response has covered. */
+export interface StandIn {
+  act(name: CoveredName, args: unknown[]): unknown
+}
 
 /** How a member is read and assigned. */
 interface Slot {
+  readonly name: string
   read(members: Members): unknown
   write(members: Members, value: unknown): void
 }
 
+/** One that every response has covered, by the same function. */
+interface SharedSlot extends Slot {
+  readonly name: CoveredName
+  readonly cover: Call
+}
+
+/** The methods by which a response is written. */
+export type CoveredName =
+  | 'writeHead'
+  | 'writeHeader'
+  | 'flushHeaders'
+  | 'write'
+  | 'end'
+  | 'destroy'
+  | 'cork'
+  | 'uncork'
+
 /**
- * The members that every response has covered, each by name: assigned by a name that is known only
- * when it runs, they would turn the response into a dictionary, which is slower.
+ * Each by name: assigned by a name that is known only when it runs, they would turn the response into
+ * a dictionary, which is slower.
  */
-const SLOTS: ReadonlyMap<string, Slot> = new Map([
-  ['writeHead', { read: (of) => of.writeHead, write: (of, to) => void (of.writeHead = to) }],
-  ['writeHeader', { read: (of) => of.writeHeader, write: (of, to) => void (of.writeHeader = to) }],
-  [
-    'flushHeaders',
-    { read: (of) => of.flushHeaders, write: (of, to) => void (of.flushHeaders = to) },
-  ],
-  ['write', { read: (of) => of.write, write: (of, to) => void (of.write = to) }],
-  ['end', { read: (of) => of.end, write: (of, to) => void (of.end = to) }],
-  ['destroy', { read: (of) => of.destroy, write: (of, to) => void (of.destroy = to) }],
-  ['cork', { read: (of) => of.cork, write: (of, to) => void (of.cork = to) }],
-  ['uncork', { read: (of) => of.uncork, write: (of, to) => void (of.uncork = to) }],
-])
+const SLOTS: readonly SharedSlot[] = [
+  shared(0, 'writeHead', {
+    read: (of) => of.writeHead,
+    write: (of, to) => void (of.writeHead = to),
+  }),
+  shared(1, 'writeHeader', {
+    read: (of) => of.writeHeader,
+    write: (of, to) => void (of.writeHeader = to),
+  }),
+  shared(2, 'flushHeaders', {
+    read: (of) => of.flushHeaders,
+    write: (of, to) => void (of.flushHeaders = to),
+  }),
+  shared(3, 'write', { read: (of) => of.write, write: (of, to) => void (of.write = to) }),
+  shared(4, 'end', { read: (of) => of.end, write: (of, to) => void (of.end = to) }),
+  shared(5, 'destroy', { read: (of) => of.destroy, write: (of, to) => void (of.destroy = to) }),
+  shared(6, 'cork', { read: (of) => of.cork, write: (of, to) => void (of.cork = to) }),
+  shared(7, 'uncork', { read: (of) => of.uncork, write: (of, to) => void (of.uncork = to) }),
+]
+
+function shared(at: number, name: CoveredName, how: Pick<Slot, 'read' | 'write'>): SharedSlot {
+  const cover = function (this: { readonly [COVER]: Cover }, ...args: unknown[]): unknown {
+    return this[COVER].called(at, args)
+  }
+  return { name, ...how, cover }
+}
 
 function slotOf(name: string): Slot {
-  const read = (of: Members): unknown => of[name]
-  return SLOTS.get(name) ?? { read, write: (of, to) => void (of[name] = to) }
+  const known = SLOTS.find((slot) => slot.name === name)
+  return known ?? { name, read: (of) => of[name], write: (of, to) => void (of[name] = to) }
 }
 
 /** A method that is covered, and what covers it. */
 interface CoveredMethod {
-  readonly name: string
   readonly slot: Slot
   readonly original: Call
   readonly cover: Call
@@ -52,7 +90,10 @@ interface CoveredMethod {
 /** The covered members of one object. */
 export class Cover {
   readonly #target: Members
-  readonly #methods: CoveredMethod[] = []
+  /** What acts for the methods of {@link SLOTS}, and what those are under the cover. */
+  #standIn: StandIn | undefined
+  #originals: unknown[] | undefined
+  #methods: CoveredMethod[] | undefined
   /** What was there before, unless it came from the prototype. */
   #properties: Map<string, PropertyDescriptor | undefined> | undefined
   #isLifted = false
@@ -62,6 +103,37 @@ export class Cover {
     this.#target = target as Members
   }
 
+  /**
+   * Covers the methods by which a response is written. The first cover of a response takes no function
+   * of its own for that: those that all responses share find it by the response. What they are kept by
+   * would find another one, so a second cover has its own.
+   */
+  methods(standIn: StandIn): void {
+    const target = this.#target
+    if (COVER in target) {
+      for (const { name } of SLOTS) this.method(name, (args) => standIn.act(name, args))
+      return
+    }
+    target[COVER] = this
+    this.#standIn = standIn
+    this.#originals = []
+    for (const slot of SLOTS) {
+      const original = slot.read(target)
+      this.#originals.push(original)
+      if (isCall(original)) put(target, slot, slot.cover)
+    }
+  }
+
+  /** One of the methods that all responses share was called. */
+  called(at: number, args: unknown[]): unknown {
+    const { name } = SLOTS[at] ?? {}
+    if (!this.#isLifted && this.#standIn !== undefined && name !== undefined) {
+      return this.#standIn.act(name, args)
+    }
+    // What is not callable was not covered.
+    return Reflect.apply(this.#originals?.[at] as Call, this.#target, args)
+  }
+
   /** Covers a method, if there is one. Whoever keeps the cover and calls it later gets the method. */
   method(name: string, replace: (args: unknown[]) => unknown): void {
     const slot = slotOf(name)
@@ -69,9 +141,9 @@ export class Cover {
     if (!isCall(original)) return
     const cover: Call = (...args) =>
       this.#isLifted ? Reflect.apply(original, this.#target, args) : replace(args)
-    const method = { name, slot, original, cover }
-    this.#methods.push(method)
-    put(this.#target, method, cover)
+    this.#methods ??= []
+    this.#methods.push({ slot, original, cover })
+    put(this.#target, slot, cover)
   }
 
   /**
@@ -97,42 +169,56 @@ export class Cover {
   }
 
   /** Whether somebody has put something over the cover of a method. */
-  isCoveredAgain(name: string): boolean {
-    const { cover } = this.#methods.find((one) => one.name === name) ?? {}
-    return Reflect.get(this.#target, name) !== cover
+  isCoveredAgain(name: CoveredName): boolean {
+    const slot = slotOf(name)
+    const own = this.#methods?.find((one) => one.slot === slot)?.cover
+    return slot.read(this.#target) !== (own ?? SLOTS.find((one) => one === slot)?.cover)
   }
 
   /** Calls a method as it was under the cover. */
   call(name: string, args: readonly unknown[]): unknown {
-    const covered = this.#methods.find((one) => one.name === name)
-    const method: unknown = covered?.original ?? Reflect.get(this.#target, name)
+    const method = this.#original(name)
     if (!isCall(method)) throw new TypeError(`${name} is not a method`)
     return Reflect.apply(method, this.#target, args)
+  }
+
+  #original(name: string): unknown {
+    const covered = this.#methods?.find(({ slot }) => slot.name === name)
+    if (covered !== undefined) return covered.original
+    const at = SLOTS.findIndex((slot) => slot.name === name)
+    return this.#originals?.[at] ?? Reflect.get(this.#target, name)
   }
 
   /** Brings the members back. */
   lift(): void {
     if (this.#isLifted) return
     this.#isLifted = true
+    const target = this.#target
     for (const [name, own] of this.#properties ?? []) {
-      if (own !== undefined) Object.defineProperty(this.#target, name, own)
+      if (own !== undefined) Object.defineProperty(target, name, own)
     }
-    for (const method of this.#methods) {
-      const { slot, original, cover } = method
-      if (slot.read(this.#target) === cover) put(this.#target, method, original)
+    for (const { slot, original, cover } of this.#methods ?? []) {
+      if (slot.read(target) === cover) put(target, slot, original)
+    }
+    if (this.#originals === undefined) return
+    for (let at = 0; at < SLOTS.length; at++) {
+      const slot = SLOTS[at]
+      if (slot !== undefined && slot.read(target) === slot.cover) {
+        put(target, slot, this.#originals[at])
+      }
     }
   }
 }
 
 /** Assigns a method, which is many times as fast as to define it, where nobody has forbidden it. */
-function put(target: Members, { name, slot }: CoveredMethod, value: Call): void {
+function put(target: Members, slot: Slot, value: unknown): void {
   try {
     slot.write(target, value)
   } catch {
     // It can only be defined.
   }
   if (slot.read(target) === value) return
-  Object.defineProperty(target, name, { value, configurable: true, writable: true })
+  Object.defineProperty(target, slot.name, { value, configurable: true, writable: true })
 }
 
 function isCall(value: unknown): value is Call {

@@ -45,6 +45,14 @@ export class NodeExchange implements Exchange {
     return rawLines(this.#request.rawHeaders, name)
   }
 
+  line(name: string): string | null {
+    const { rawHeaders } = this.#request
+    for (let at = 0; at + 1 < rawHeaders.length; at += 2) {
+      if (isNamed(rawHeaders[at], name)) return rawHeaders[at + 1] ?? ''
+    }
+    return null
+  }
+
   digest(contentType: string | null, options: BodyOptions): BodyDigest | Promise<BodyDigest> {
     return this.#body.digest(contentType, options)
   }
@@ -58,11 +66,12 @@ export class NodeExchange implements Exchange {
 function rawLines(rawHeaders: readonly string[], name: string): readonly string[] {
   const lines: string[] = []
   for (let at = 0; at + 1 < rawHeaders.length; at += 2) {
-    const raw = rawHeaders[at]
-    // Most differ in length, which costs less to compare.
-    if (raw?.length === name.length && raw.toLowerCase() === name) {
-      lines.push(rawHeaders[at + 1] ?? '')
-    }
+    if (isNamed(rawHeaders[at], name)) lines.push(rawHeaders[at + 1] ?? '')
   }
   return lines
+}
+
+function isNamed(raw: string | undefined, name: string): boolean {
+  // Most differ in length, which costs less to compare.
+  return raw?.length === name.length && (raw === name || raw.toLowerCase() === name)
 }

@@ -23,15 +23,26 @@ export function headersOf(response: ServerResponse): readonly Header[] {
 }
 
 /** What Node adds of its own accord is about one connection. */
-const OF_CONNECTION: ReadonlySet<string> = new Set([
-  'connection',
-  'keep-alive',
-  'transfer-encoding',
-])
+const OF_CONNECTION = nameSet(['connection', 'keep-alive', 'transfer-encoding'])
 
 /** Whether a header is about the connection and not about the answer. */
 export function isOfConnection(name: string): boolean {
-  return OF_CONNECTION.has(name.toLowerCase())
+  return isOneOf(OF_CONNECTION, name)
+}
+
+/** Names of headers, in lower case, by their length: most others differ in that already. */
+export type NameSet = ReadonlyMap<number, readonly string[]>
+
+/** Makes a set of names. */
+export function nameSet(names: readonly string[]): NameSet {
+  return new Map(
+    names.map(({ length }) => [length, names.filter((name) => name.length === length)]),
+  )
+}
+
+/** Whether a header has one of the names, however it is spelled. */
+export function isOneOf(names: NameSet, name: string): boolean {
+  return names.get(name.length)?.includes(name.toLowerCase()) === true
 }
 
 /** The lines of each header, in the order and the spelling in which the names first occur. */
@@ -49,19 +60,33 @@ export function groupHeaders(
 
 /** Sets headers in place of those of the same names. */
 export function setHeaders(response: ServerResponse, headers: readonly Header[]): void {
+  if (!headers.some(isRepeated)) {
+    for (const [name, line] of headers) response.setHeader(name, line)
+    return
+  }
   for (const [name, lines] of groupHeaders(headers)) {
     const [first = ''] = lines
     response.setHeader(name, lines.length === 1 ? first : lines)
   }
 }
 
+/** Whether a header has a line before this one. Names of one length are few. */
+function isRepeated([name]: Header, at: number, headers: readonly Header[]): boolean {
+  for (let before = 0; before < at; before++) {
+    const [other = ''] = headers[before] ?? []
+    if (other.length === name.length && other.toLowerCase() === name.toLowerCase()) return true
+  }
+  return false
+}
+
 /** The same calls with these headers added to their head; `undefined` where they bring no headers. */
 export function markedCalls(
-  [first, ...rest]: readonly HeldCall[],
+  calls: readonly HeldCall[],
   marks: readonly Header[],
 ): readonly HeldCall[] | undefined {
+  const [first] = calls
   const args = first?.[0] === 'writeHead' ? markedArgs(first[1], marks) : undefined
-  return args && [['writeHead', args], ...rest]
+  return args && [['writeHead', args], ...calls.slice(1)]
 }
 
 /**

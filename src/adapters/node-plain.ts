@@ -9,7 +9,7 @@
 
 import { ServerResponse, validateHeaderName } from 'node:http'
 import type { Header } from '../core/response.ts'
-import { groupHeaders, headersOf, isOfConnection } from './node-head.ts'
+import { groupHeaders, headersOf, isOfConnection, isOneOf, nameSet } from './node-head.ts'
 
 /** The head of a plain answer. */
 export interface PlainHead {
@@ -23,7 +23,7 @@ export interface PlainHead {
 const PLAIN_TEXT = /^[\t\x20-\x7e]*$/
 
 /** Node treats these in a way of its own. */
-const SPECIAL: ReadonlySet<string> = new Set(['cookie', 'trailer', 'expect', 'upgrade'])
+const SPECIAL = nameSet(['cookie', 'trailer', 'expect', 'upgrade'])
 
 /** The head that a response has by now; `undefined` when it is not plain. */
 export function plainHead(response: ServerResponse): PlainHead | undefined {
@@ -32,8 +32,12 @@ export function plainHead(response: ServerResponse): PlainHead | undefined {
   const { statusCode: status, statusMessage, strictContentLength } = response
   if (!isPlainStatus(status) || strictContentLength) return undefined
   if (statusMessage && !PLAIN_TEXT.test(statusMessage)) return undefined
-  const headers = headersOf(response).filter(([name]) => !isOfConnection(name))
-  if (!headers.every(isPlainHeader)) return undefined
+  const headers: Header[] = []
+  for (const header of headersOf(response)) {
+    if (isOfConnection(header[0])) continue
+    if (!isPlainHeader(header)) return undefined
+    headers.push(header)
+  }
   return { status, message: statusMessage || undefined, headers }
 }
 
@@ -95,7 +99,7 @@ function merged(before: readonly Header[], given: readonly Header[]): readonly H
 }
 
 function isPlainHeader([name, value]: Header): boolean {
-  return PLAIN_TEXT.test(value) && !SPECIAL.has(name.toLowerCase())
+  return PLAIN_TEXT.test(value) && !isOneOf(SPECIAL, name)
 }
 
 function isTextOrNumber(value: unknown): value is string | number {

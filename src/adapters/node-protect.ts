@@ -6,98 +6,164 @@
  */
 
 import { type IncomingMessage, ServerResponse } from 'node:http'
+import { isLater } from '../core/later.ts'
 import type { CapturedResponse } from '../core/response.ts'
 import type { Exchange } from './exchange.ts'
+import { noop } from './node-calls.ts'
 import { NodeCapture } from './node-capture.ts'
 import { soften } from './node-cover.ts'
 import { setHeaders } from './node-head.ts'
-import { shelter } from './node-shelter.ts'
+import { type Guest, type Shelter, shelterOf } from './node-shelter.ts'
 import { turn } from './node-turns.ts'
 import type { Guard, Protected } from './protect.ts'
+import { giveRun } from './run-of.ts'
 import type { HttpRun } from './watched-handler.ts'
+
+/** What is to happen: the framework goes on to the handler (`proceed`), or is done (`answered`). */
+export type Start = 'proceed' | 'answered'
+
+/** Told of an error that came when the handler had already answered. */
+export type OnError = (error: unknown) => void
 
 /** What the adapter gives of its framework. */
 export interface NodeParts<Req, Tx> {
   readonly guard: Guard<Req, Tx>
-  readonly request: Req
+  /** What the functions of the route's options are given. */
+  readonly subject: Req
   readonly response: ServerResponse
-  readonly exchange: Exchange
+  /** Left out where a subclass is told. */
+  readonly onError?: OnError
+}
+
+/** One request that is protected; a framework may have its own way to send. */
+export class NodeProtection<Req extends object, Tx> implements Guest {
+  readonly subject: Req
+  readonly response: ServerResponse
+  readonly #guard: Guard<Req, Tx>
+  readonly #onError: OnError | undefined
+  #capture: NodeCapture | undefined
+  #shelter: Shelter | undefined
+  #start: (start: Start) => void = noop
+  #refuse: (error: unknown) => void = noop
+
+  constructor({ guard, subject, response, onError }: NodeParts<Req, Tx>) {
+    this.#guard = guard
+    this.subject = subject
+    this.response = response
+    this.#onError = onError
+  }
+
+  /** The request itself. */
+  get request(): IncomingMessage {
+    return this.response.req
+  }
+
+  /** Told of an error that came when the handler had already answered. */
+  protected onError(error: unknown): void {
+    this.#onError?.(error)
+  }
+
   /** Sends an answer that is not the handler's. */
-  readonly send: (response: CapturedResponse) => void
+  protected send(answer: CapturedResponse): void {
+    sendNode(this.response, answer)
+  }
+
+  /** Whether the handler was called. */
+  protected get hasBegun(): boolean {
+    return this.#capture !== undefined
+  }
+
   /** Gives the handler its side of the run. */
-  readonly begin: (run: HttpRun<Tx>) => void
-  /** An error that came when the handler had already answered. */
-  readonly onError: (error: unknown) => void
-}
-
-/**
- * Resolves as soon as it is known what is to happen: `proceed`, and the framework goes on to the
- * handler; `answered`, and it is done.
- *
- * @throws what stands in the way before the handler runs
- */
-export function protectNode<Req, Tx>(parts: NodeParts<Req, Tx>): Promise<'proceed' | 'answered'> {
-  const { guard, request, response, exchange } = parts
-  if (Object.getPrototypeOf(response) !== ServerResponse.prototype) soften(response, 'req')
-  const leave = shelter(response.req, () => capture?.cut())
-  // What a parser has read is read.
-  if (!response.req.readableEnded) response.once('close', () => readRest(response.req))
-  let capture: NodeCapture | undefined
-  const failed = (error: unknown): 'answered' => {
-    leave()
-    // The handler has not run: whoever called us is told.
-    if (capture === undefined) throw error
-    return fail(parts, { error, capture })
+  protected begin(run: HttpRun<Tx>): void {
+    giveRun(this.subject, run)
   }
-  const concluded = async (result: Protected): Promise<'proceed' | 'answered'> => {
+
+  /**
+   * Takes the request through the protocol, and says as soon as it is known what is to happen. That is
+   * now where nothing has to be waited for, as with most answers that are given again.
+   *
+   * @throws what stands in the way before the handler runs
+   */
+  protect(exchange: Exchange): Start | Promise<Start> {
+    const { response } = this
+    // Also worth it for an answer that is only sent.
+    if (Object.getPrototypeOf(response) !== ServerResponse.prototype) soften(response, 'req')
+    const result = this.#guard.protect(this.subject, exchange, (run) => this.#execute(run))
+    // One that comes at once is sent in the event that brought its request, as by any quick handler:
+    // turns are for those that come all at the same time.
+    return isLater(result) ? this.#await(result) : this.#conclude(result)
+  }
+
+  /** This process itself cuts the connection. */
+  onCut(): void {
+    this.#capture?.cut()
+  }
+
+  #await(later: PromiseLike<Protected>): Promise<Start> {
+    const { response, request } = this
+    this.#shelter = shelterOf(request)
+    this.#shelter?.enter(this)
+    // What a parser has read is read.
+    if (!request.readableEnded) response.once('close', () => readRest(request))
+    return new Promise((resolve, reject) => {
+      this.#start = resolve
+      this.#refuse = reject
+      later.then(
+        (result) => this.#arrive(result),
+        (error: unknown) => this.#fail(error),
+      )
+    })
+  }
+
+  #execute(run: HttpRun<Tx>): Promise<CapturedResponse> {
+    const capture = new NodeCapture(this.response, this.#guard.captureOptions)
+    this.#capture = capture
+    this.begin(run)
+    this.#start('proceed')
+    return capture.captured
+  }
+
+  #arrive(result: Protected): void {
     const due = result.kind === 'answered' ? turn() : undefined
-    if (due !== undefined) await due
-    leave()
+    if (due === undefined) this.#finish(result)
+    else void due.then(() => this.#finish(result))
+  }
+
+  #finish(result: Protected): void {
+    this.#shelter?.leave(this)
     try {
-      return conclude(parts, { result, capture })
+      this.#start(this.#conclude(result))
     } catch (error) {
-      return failed(error)
+      this.#fail(error)
     }
   }
-  return new Promise((resolve, reject) => {
-    const execute = (run: HttpRun<Tx>): Promise<CapturedResponse> => {
-      capture = new NodeCapture(response, guard.captureOptions)
-      parts.begin(run)
-      resolve('proceed')
-      return capture.captured
+
+  #fail(error: unknown): void {
+    this.#shelter?.leave(this)
+    // The handler has not run: whoever called us is told.
+    if (this.#capture === undefined) return this.#refuse(error)
+    // It has run, and the framework that called it has gone on.
+    try {
+      if (this.#capture.discard()) this.onError(error)
+    } catch {
+      this.response.destroy()
     }
-    guard.protect(request, exchange, execute).then(concluded, failed).then(resolve, reject)
-  })
-}
-
-/** The handler has run, and the framework that called it has gone on. */
-function fail<Req, Tx>(
-  { response, onError }: NodeParts<Req, Tx>,
-  { error, capture }: { error: unknown; capture: NodeCapture },
-): 'answered' {
-  try {
-    if (capture.discard()) onError(error)
-  } catch {
-    response.destroy()
+    this.#start('answered')
   }
-  return 'answered'
-}
 
-/** Sends what is to be sent. */
-function conclude<Req, Tx>(
-  { response, send }: NodeParts<Req, Tx>,
-  { result, capture }: { result: Protected; capture: NodeCapture | undefined },
-): 'proceed' | 'answered' {
-  switch (result.kind) {
-    case 'bypassed':
-      setHeaders(response, result.marks)
-      return 'proceed'
-    case 'executed':
-      capture?.release(result.marks)
-      return 'answered'
-    case 'answered':
-      if (capture?.discard() ?? true) send(result.response)
-      return 'answered'
+  /** Sends what is to be sent. */
+  #conclude(result: Protected): Start {
+    switch (result.kind) {
+      case 'bypassed':
+        setHeaders(this.response, result.marks)
+        return 'proceed'
+      case 'executed':
+        this.#capture?.release(result.marks)
+        return 'answered'
+      case 'answered':
+        if (this.#capture?.discard() ?? true) this.send(result.response)
+        return 'answered'
+    }
   }
 }
 

@@ -15,38 +15,34 @@ import { isComplete } from './node-body.ts'
 import { Cover } from './node-cover.ts'
 
 /** A request that is sheltered. */
-interface Guest {
+export interface Guest {
   readonly request: IncomingMessage
-  /** This process itself cuts the connection. */
-  readonly onCut: () => void
+  /**
+   * Called when this process itself cuts the connection, as frameworks do when an error comes after the
+   * head of a response.
+   */
+  onCut(): void
 }
 
 /** One for each connection, because requests can be pipelined. */
 const shelters = new WeakMap<Duplex, Shelter>()
 
-/**
- * Shelters a request once it has been received whole. The function that it returns ends it, and is
- * to be called right before the answer is sent.
- *
- * @param onCut - called when this process itself cuts the connection, as frameworks do when an error
- * comes after the head of a response
- */
-export function shelter(request: IncomingMessage, onCut: () => void): () => void {
+/** The shelter of a request; one that was injected in a test has none. */
+export function shelterOf(request: IncomingMessage): Shelter | undefined {
   const connection = connectionOf(request)
-  // A request that was injected in a test has none.
-  if (connection === undefined) return () => {}
-  const place = shelters.get(connection) ?? new Shelter(connection)
-  return place.enter({ request, onCut })
+  return connection && (shelters.get(connection) ?? new Shelter(connection))
 }
 
 /** What tells that the other side has gone. The end of an HTTP/2 stream is only that of its body. */
 const PARTING: ReadonlySet<unknown> = new Set(['error', 'aborted', 'close'])
 
 /**
+ * Shelters requests, each once it has been received whole.
+ *
  * It stays on the connection, where it costs next to nothing while nobody is in it: to put it up and
  * take it down for every request would make each use of the connection slow, ours or not.
  */
-class Shelter {
+export class Shelter {
   readonly #connection: Duplex
   readonly #guests = new Set<Guest>()
   readonly #emit: Duplex['emit']
@@ -72,18 +68,21 @@ class Shelter {
       const isOwn = error == null && !connection.readableEnded && this.#isReceived
       this.#hide()
       const result = destroy.call(connection, error, ...more)
-      if (isOwn) for (const { onCut } of this.#guests) onCut()
+      if (isOwn) for (const guest of this.#guests) guest.onCut()
       return result
     }
   }
 
-  enter(guest: Guest): () => void {
+  /** Takes a request in. */
+  enter(guest: Guest): void {
     this.#guests.add(guest)
     // The client may have left while others worked on the request.
     if (this.#connection.destroyed || !this.#connection.writable) this.#hide()
-    return () => {
-      if (this.#guests.delete(guest) && this.#guests.size === 0) this.#close()
-    }
+  }
+
+  /** To be called right before the answer is sent. */
+  leave(guest: Guest): void {
+    if (this.#guests.delete(guest) && this.#guests.size === 0) this.#close()
   }
 
   #close(): void {

@@ -9,43 +9,80 @@ import { errorMonitor } from 'node:events'
 import type { ServerResponse } from 'node:http'
 import type { Readable } from 'node:stream'
 
-/** The sources of one response. */
+/** The sources of one response; who makes it tells it of them. */
 export class NodeSources {
   readonly #response: ServerResponse
   readonly #onFailure: (error: unknown) => void
-  readonly #watched = new Map<Readable, () => void>()
+  /** Few responses have any. */
+  #watched: Map<Readable, () => void> | undefined
 
   constructor(response: ServerResponse, onFailure: (error: unknown) => void) {
     this.#response = response
     this.#onFailure = onFailure
-    response.on('pipe', this.watch).on('unpipe', this.#forget)
   }
 
   /** Parts the response from its sources. */
   unpipe(): void {
-    for (const source of [...this.#watched.keys()]) source.unpipe(this.#response)
+    for (const source of [...(this.#watched?.keys() ?? [])]) source.unpipe(this.#response)
   }
 
   /** Stops watching. */
   stop(): void {
-    this.#response.off('pipe', this.watch).off('unpipe', this.#forget)
-    for (const source of [...this.#watched.keys()]) this.#forget(source)
+    if (this.#watched === undefined) return
+    for (const source of [...this.#watched.keys()]) this.forget(source)
   }
 
   /** Watches a stream. */
-  readonly watch = (source: Readable): void => {
+  watch(source: Readable): void {
     const check = (error?: Error) => {
       // The handler's own listeners come first. One that has given everything is no longer piped.
-      process.nextTick(() => this.#watched.has(source) && this.#onFailure(error))
+      process.nextTick(() => this.#watched?.has(source) && this.#onFailure(error))
     }
+    this.#watched ??= new Map()
     this.#watched.set(source, check)
     source.on(errorMonitor, check).on('close', check)
   }
 
-  readonly #forget = (source: Readable): void => {
-    const check = this.#watched.get(source)
+  /** Stops watching a stream. */
+  forget(source: Readable): void {
+    const check = this.#watched?.get(source)
     if (check === undefined) return
-    this.#watched.delete(source)
+    this.#watched?.delete(source)
     source.off(errorMonitor, check).off('close', check)
   }
+}
+
+/** Who listens to a response that is held back. */
+export interface Listener {
+  readonly sources: NodeSources
+  /** The client has gone away. */
+  hide(): void
+}
+
+/** Where a response has who listens, for functions that all responses share. */
+const LISTENER: unique symbol = Symbol('reprise listener')
+
+type Heard = ServerResponse & { [LISTENER]?: Listener }
+
+/** Listens to a response, in the place of who listened before. */
+export function listen(response: Heard, listener: Listener): void {
+  response[LISTENER] = listener
+  response.prependListener('close', onClose).on('pipe', onPipe).on('unpipe', onUnpipe)
+}
+
+/** Stops listening. */
+export function unlisten(response: Heard): void {
+  response.off('close', onClose).off('pipe', onPipe).off('unpipe', onUnpipe)
+}
+
+function onClose(this: Heard): void {
+  this[LISTENER]?.hide()
+}
+
+function onPipe(this: Heard, source: Readable): void {
+  this[LISTENER]?.sources.watch(source)
+}
+
+function onUnpipe(this: Heard, source: Readable): void {
+  this[LISTENER]?.sources.forget(source)
 }

@@ -5,14 +5,14 @@
  */
 
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { isLater } from '../core/later.ts'
 import type { Reprise } from '../engine/reprise.ts'
 import type { Servable } from '../engine/servable.ts'
-import type { Exchange } from './exchange.ts'
 import { NodeExchange } from './node-exchange.ts'
-import { protectNode, sendNode } from './node-protect.ts'
+import { NodeProtection } from './node-protect.ts'
 import { type HttpOptions, type ServeOptions, serving } from './options.ts'
 import { Guard } from './protect.ts'
-import { giveRun, markProtected } from './run-of.ts'
+import { markProtected } from './run-of.ts'
 
 export { runOf, txOf } from './run-of.ts'
 
@@ -57,9 +57,13 @@ export function idempotent<Req extends IncomingMessage, Tx = never>(
     }
     try {
       const exchange = new NodeExchange(request)
-      const parts = { request, response, exchange, fail }
-      const start = guard.takes(exchange) ? await protect(guard, parts) : 'proceed'
-      if (start === 'proceed') await handler(request, response)
+      if (guard.takes(exchange)) {
+        markProtected(request)
+        const parts = { guard, subject: request, response, onError: fail }
+        const start = new NodeProtection(parts).protect(exchange)
+        if ((isLater(start) ? await start : start) === 'answered') return
+      }
+      await handler(request, response)
     } catch (error) {
       fail(error)
     }
@@ -89,32 +93,6 @@ export function serve<Req extends IncomingMessage>(
   return idempotent<Req, unknown>(operation.reprise, settings, (_, response) => {
     // A request with another method is none for the operation.
     response.writeHead(405).end()
-  })
-}
-
-function protect<Req extends IncomingMessage, Tx>(
-  guard: Guard<Req, Tx>,
-  {
-    request,
-    response,
-    exchange,
-    fail,
-  }: {
-    request: Req
-    response: ServerResponse
-    exchange: Exchange
-    fail: (error: unknown) => void
-  },
-): Promise<'proceed' | 'answered'> {
-  markProtected(request)
-  return protectNode({
-    guard,
-    request,
-    response,
-    exchange,
-    onError: fail,
-    send: (answer) => sendNode(response, answer),
-    begin: (run) => giveRun(request, run),
   })
 }
 

@@ -25,6 +25,7 @@ import type { KeyResult } from '../core/key.ts'
 import { isLater } from '../core/later.ts'
 import type { Occurrence } from '../core/problem.ts'
 import type { CapturedResponse, Header } from '../core/response.ts'
+import { started } from '../engine/bounded.ts'
 import { systemRandom } from '../engine/clock.ts'
 import type { RunRequest } from '../engine/job.ts'
 import type { AnyReprise } from '../engine/reprise.ts'
@@ -36,7 +37,7 @@ import { type Asked, type Exchange, isEarly } from './exchange.ts'
 import { readKey } from './key-source.ts'
 import { type CaptureOptions, type HttpOptions, type RouteRules, resolveRules } from './options.ts'
 import { digested, type LookedAt, lookAt, operationOf } from './run-request.ts'
-import { type Execute, WatchedHandler } from './watched-handler.ts'
+import { Asking, type Execute } from './watched-handler.ts'
 
 /**
  * What the adapter has to do:
@@ -59,7 +60,7 @@ export class Guard<Req, Tx> {
   readonly options: HttpOptions<Req, Tx>
   /** How much of a response is held back, and what is done with streams. */
   readonly captureOptions: CaptureOptions
-  readonly #rules: RouteRules
+  readonly rules: RouteRules
   readonly #reprise: AnyReprise<Tx>
 
   /**
@@ -73,7 +74,7 @@ export class Guard<Req, Tx> {
     handler: { readonly isRepeatable: boolean } = { isRepeatable: false },
   ) {
     this.options = options
-    this.#rules = resolveRules(options)
+    this.rules = resolveRules(options)
     if (options.transaction || options.claim) reprise.checkTransaction(options)
     const runOptions = handler.isRepeatable ? options : { ...options, transactionAttemptsMax: 1 }
     const own = reprise.with(runOptions)
@@ -89,7 +90,7 @@ export class Guard<Req, Tx> {
 
   /** Whether requests with this method are protected at all. */
   guards(method: string): boolean {
-    return this.#rules.methods.has(method.toUpperCase())
+    return this.rules.methods.has(method.toUpperCase())
   }
 
   /** Whether this request is to be protected; the listener is told of one that is not. */
@@ -99,50 +100,74 @@ export class Guard<Req, Tx> {
     return false
   }
 
-  /** Takes a request through the protocol. What the handler throws is thrown. */
-  async protect(request: Req, exchange: Exchange, execute: Execute<Tx>): Promise<Protected> {
-    const watched = new WatchedHandler(execute)
-    let key: string | undefined
-    let run: LookedAt | undefined
+  /**
+   * Takes a request through the protocol. What the handler throws is thrown. An answer for which nothing
+   * has to be waited for comes at once, without a promise: most that are given again do.
+   */
+  protect(
+    request: Req,
+    exchange: Exchange,
+    execute: Execute<Tx>,
+  ): Protected | PromiseLike<Protected> {
+    const asked = new Asking(request, exchange, execute)
     try {
-      const { options } = this
-      const rules = this.#rules
-      const read = readKey(request, exchange, { rules, options })
-      const found = isLater(read) ? await read : read
-      const refusal = found.kind === 'key' ? undefined : this.#withoutKey(found, exchange)
-      if (refusal !== undefined) return refusal
-      // What runs in phases has a record in any case: without one nobody could take it up again.
-      key = found.kind === 'key' ? found.key : systemRandom.token()
-      const look = lookAt(request, exchange, { rules, options, key })
-      run = isLater(look) ? await look : look
-      const { serve, keyAge } = options
-      keyAge?.checkRetention(this.#reprise.options.retentionMs(run.caller))
-      const result =
-        serve === undefined
-          ? (this.#reprise.recall(run) ?? (await this.#run(digested(run), watched.execute)))
-          : await serve.serve(digested(run), await this.#input(serve, { request, exchange }))
-      if (result.outcome === 'rejected') {
-        return this.#reject(exchange, { ...result.occurrence, key })
-      }
-      const answer = this.#answer(request, { run, result, hasBegun: watched.hasBegun })
-      return isLater(answer) ? await answer : answer
+      const found = readKey(request, exchange, this)
+      const step = isLater(found)
+        ? found.then((key) => this.#keyed(asked, key))
+        : this.#keyed(asked, found)
+      return isLater(step) ? step.then(undefined, (error) => this.#failed(asked, error)) : step
     } catch (error) {
-      const isOurs = isRepriseError(error) && error !== watched.thrown
-      if (isOurs && key !== undefined && this.#isUnreadable(error, watched.hasBegun)) {
-        return this.#refused({ ...RESULT_GONE, key })
-      }
-      if (!isOurs || !isClientErrorCode(error.code)) throw error
-      const isDown = error.code === STORE_UNAVAILABLE.code && !watched.hasBegun
-      if (isDown && key !== undefined && this.options.failOpen === true) {
-        return this.#degraded(exchange, key)
-      }
-      const { code, status, title, retryable, hint, detail } = error
-      const entry = { code, status, title, retryable, hint }
-      const occurrence = key === undefined ? entry : { ...entry, key }
-      // Details of the store's failures are not the client's business; those of its own request are.
-      if (run !== undefined) return this.#refused(occurrence)
-      return this.#reject(exchange, detail === undefined ? occurrence : { ...occurrence, detail })
+      return started(async () => this.#failed(asked, error))
     }
+  }
+
+  #keyed(asked: Asking<Req, Tx>, found: KeyResult): Protected | PromiseLike<Protected> {
+    const { exchange } = asked
+    const refusal = found.kind === 'key' ? undefined : this.#withoutKey(found, exchange)
+    if (refusal !== undefined) return refusal
+    // What runs in phases has a record in any case: without one nobody could take it up again.
+    const key = found.kind === 'key' ? found.key : systemRandom.token()
+    asked.key = key
+    const look = lookAt(asked, this, key)
+    return isLater(look) ? look.then((run) => this.#looked(asked, run)) : this.#looked(asked, look)
+  }
+
+  #looked(asked: Asking<Req, Tx>, run: LookedAt): Protected | PromiseLike<Protected> {
+    asked.run = run
+    const { serve, keyAge } = this.options
+    keyAge?.checkRetention(this.#reprise.options.retentionMs(run.caller))
+    if (serve !== undefined) return this.#serve(serve, asked, run)
+    const recalled = this.#reprise.recall(run)
+    if (recalled !== undefined) return this.#answer(asked, run, recalled)
+    return this.#run(digested(run), (handling) => asked.execute(handling)).then((result) =>
+      this.#answer(asked, run, result),
+    )
+  }
+
+  async #serve(serve: Servable, asked: Asking<Req, Tx>, run: LookedAt): Promise<Protected> {
+    const result = await serve.serve(digested(run), await this.#input(serve, asked))
+    if (result.outcome !== 'rejected') return this.#answer(asked, run, result)
+    return this.#reject(asked.exchange, { ...result.occurrence, key: run.key })
+  }
+
+  /** What is answered to a request that came to nothing; throws what is not the client's business. */
+  #failed(asked: Asking<Req, Tx>, error: unknown): Protected {
+    const { exchange, key, run } = asked
+    const isOurs = isRepriseError(error) && error !== asked.thrown
+    if (isOurs && key !== undefined && this.#isUnreadable(error, asked.hasBegun)) {
+      return this.#refused({ ...RESULT_GONE, key })
+    }
+    if (!isOurs || !isClientErrorCode(error.code)) throw error
+    const isDown = error.code === STORE_UNAVAILABLE.code && !asked.hasBegun
+    if (isDown && key !== undefined && this.options.failOpen === true) {
+      return this.#degraded(exchange, key)
+    }
+    const { code, status, title, retryable, hint, detail } = error
+    const entry = { code, status, title, retryable, hint }
+    const occurrence = key === undefined ? entry : { ...entry, key }
+    // Details of the store's failures are not the client's business; those of its own request are.
+    if (run !== undefined) return this.#refused(occurrence)
+    return this.#reject(exchange, detail === undefined ? occurrence : { ...occurrence, detail })
   }
 
   /**
@@ -153,10 +178,10 @@ export class Guard<Req, Tx> {
     return code === SEAL_BROKEN.code && !hasBegun && this.options.serve === undefined
   }
 
-  async #input(serve: Servable, asked: { request: Req; exchange: Exchange }): Promise<unknown> {
+  async #input(serve: Servable, asked: Asking<Req, Tx>): Promise<unknown> {
     const { input } = this.options
     if (input !== undefined) return input(asked.request)
-    const { fingerprint } = this.#rules
+    const { fingerprint } = this.rules
     return serve.read(await asked.exchange.body(fingerprint), fingerprint)
   }
 
@@ -168,7 +193,7 @@ export class Guard<Req, Tx> {
       const { detail, reason } = found
       return this.#reject(exchange, { ...KEY_INVALID, detail, keyFault: reason })
     }
-    if (this.#rules.required) return this.#reject(exchange, KEY_MISSING)
+    if (this.rules.required) return this.#reject(exchange, KEY_MISSING)
     if (isEarly(exchange)) return this.#reject(exchange, TOO_EARLY)
     if (this.options.serve !== undefined) return undefined
     this.#bypass(exchange)
@@ -199,27 +224,29 @@ export class Guard<Req, Tx> {
   }
 
   #answer(
-    request: Req,
-    { run, result, hasBegun }: { run: LookedAt; result: RunResult; hasBegun: boolean },
+    asked: Asking<Req, Tx>,
+    run: LookedAt,
+    result: RunResult,
   ): Protected | PromiseLike<Protected> {
-    const { dialect } = this.#rules
+    const { dialect } = this.rules
     switch (result.outcome) {
       case 'executed':
       case 'resumed': {
         const { response, fate, expiresInMs } = result
         const bodyBytesOmitted = omittedBytes(response, this.#reprise.options.bodyBytesMax)
         const answer = { status: response.status, fate, expiresInMs, bodyBytesOmitted }
-        const { key, origin } = run
-        const marks = freshMarks(dialect, { key, requestId: origin.requestId }, answer)
-        if (hasBegun) return { kind: 'executed', marks }
+        const keyed = { key: run.key, requestId: run.origin.requestId }
+        const marks = freshMarks(dialect, keyed, answer)
+        if (asked.hasBegun) return { kind: 'executed', marks }
         // A `recover()` function answered: no handler has run whose answer could be sent.
         const headers = [...response.headers, ...marks]
         return { kind: 'answered', response: { ...response, headers } }
       }
       case 'replayed': {
-        const isAllowed = this.options.authorizeReplay?.(request)
-        const replay = (is: boolean | undefined) => this.#replay(is ?? true, run, result)
-        return isLater(isAllowed) ? isAllowed.then(replay) : replay(isAllowed)
+        const isAllowed = this.options.authorizeReplay?.(asked.request) ?? true
+        return isLater(isAllowed)
+          ? isAllowed.then((is: boolean | undefined) => this.#replay(is ?? true, run, result))
+          : this.#replay(isAllowed, run, result)
       }
       case 'in_progress':
       case 'postponed':
@@ -240,7 +267,7 @@ export class Guard<Req, Tx> {
     if (this.options.sensitive === true && response.bodyBytesOmitted !== null) {
       return this.#refused({ ...RESULT_GONE, key: run.key })
     }
-    const { dialect } = this.#rules
+    const { dialect } = this.rules
     const { status, headers, body, bodyBytesOmitted } = response
     const replay = { status, bodyBytesOmitted, originalRequestId: requestId, expiresInMs }
     const marked = [...headers, ...replayMarks(dialect, run, replay)]
@@ -253,14 +280,14 @@ export class Guard<Req, Tx> {
   #refused(occurrence: Occurrence): Protected {
     const { docsUrl } = this.options
     const where = docsUrl === undefined ? occurrence : { ...occurrence, docsUrl }
-    return { kind: 'answered', response: refuse(this.#rules.dialect, where) }
+    return { kind: 'answered', response: refuse(this.rules.dialect, where) }
   }
 
   /** The store is down and the route lets requests through: the handler runs, and the answer says so. */
   #degraded(exchange: Exchange, key: string): Protected {
     this.#bypass(exchange)
     const keyed = { key, requestId: null }
-    const marks = freshMarks(this.#rules.dialect, keyed, {
+    const marks = freshMarks(this.rules.dialect, keyed, {
       status: 200,
       fate: 'unprotected',
       expiresInMs: null,

@@ -14,7 +14,7 @@ import { isLater } from '../core/later.ts'
 import { invalid } from '../core/options.ts'
 import type { RunRequest } from '../engine/job.ts'
 import type { RecallRequest } from '../engine/replay-cache.ts'
-import { type Asked, type Exchange, headerOf, waitOf } from './exchange.ts'
+import { type Asked, type Exchange, waitOf } from './exchange.ts'
 import { comparedBy } from './key-source.ts'
 import type { HttpOptions, RouteRules } from './options.ts'
 
@@ -25,11 +25,16 @@ export interface LookedAt
   readonly comparison: FingerprintOptions
 }
 
-/** What a request is looked at by. */
+/** A request that is looked at. */
 interface Looking<Req> {
+  readonly request: Req
+  readonly exchange: Exchange
+}
+
+/** What it is looked at by. */
+interface Route<Req> {
   readonly rules: RouteRules
   readonly options: HttpOptions<Req>
-  readonly key: string
 }
 
 /**
@@ -38,13 +43,14 @@ interface Looking<Req> {
  * @throws RepriseError where there is no caller, or the body can not be compared
  */
 export function lookAt<Req>(
-  request: Req,
-  exchange: Exchange,
-  looking: Looking<Req>,
+  asked: Looking<Req>,
+  route: Route<Req>,
+  key: string,
 ): LookedAt | PromiseLike<LookedAt> {
-  const caller = looking.options.caller(request)
-  const look = (known: unknown) => lookFor(callerOf(known), request, { exchange, ...looking })
-  return isLater(caller) ? caller.then(look) : look(caller)
+  const caller = route.options.caller(asked.request)
+  return isLater(caller)
+    ? caller.then((known) => lookFor(asked, route, [callerOf(known), key]))
+    : lookFor(asked, route, [callerOf(caller), key])
 }
 
 function callerOf(caller: unknown): string {
@@ -53,20 +59,44 @@ function callerOf(caller: unknown): string {
 }
 
 function lookFor<Req>(
-  caller: string,
-  request: Req,
-  { exchange, rules, options, key }: Looking<Req> & { exchange: Exchange },
+  asked: Looking<Req>,
+  route: Route<Req>,
+  [caller, key]: readonly [caller: string, key: string],
 ): LookedAt | PromiseLike<LookedAt> {
-  const { method, path, route, query } = exchange
-  const contentType = headerOf(exchange, 'content-type')
-  const version = options.version?.(request)
-  const comparison = comparedBy(exchange, rules, options)
-  refuseOver(Number(headerOf(exchange, 'content-length')), comparison)
-  const parts = { caller, key, method, path, route: options.operation ?? route ?? path }
+  const { exchange } = asked
+  const contentType = exchange.line('content-type')
+  const comparison = comparedBy(contentType, route)
+  refuseOver(Number(exchange.line('content-length')), comparison)
+  const version = route.options.version?.(asked.request)
+  const body = exchange.digest(contentType, comparison)
+  if (!isLater(body)) {
+    return lookedAt(asked, route, { caller, key, contentType, comparison, version, body })
+  }
+  return body.then((digest) =>
+    lookedAt(asked, route, { caller, key, contentType, comparison, version, body: digest }),
+  )
+}
+
+/** What is known of a request by now. */
+interface Known extends Pick<LookedAt, 'caller' | 'key' | 'comparison'> {
+  readonly contentType: string | null
+  readonly version: string | undefined
+  readonly body: BodyDigest
+}
+
+function lookedAt<Req>(
+  { request, exchange }: Looking<Req>,
+  { rules, options }: Route<Req>,
+  { caller, key, contentType, comparison, version, body }: Known,
+): LookedAt {
+  const { method, path, query } = exchange
+  const { requestId } = options
+  const route = options.operation ?? exchange.route ?? path
+  const parts = { caller, key, method, path, route }
   // Names go in with the values: the route of one dialect never meets the path of another.
   const identity: string[] = []
   for (const part of rules.dialect.identity) identity.push(part, parts[part])
-  const look = (body: BodyDigest): LookedAt => ({
+  return {
     caller,
     key,
     compared: { method, path, query, contentType, body, version },
@@ -74,16 +104,12 @@ function lookFor<Req>(
     operation: operationOf(exchange, options),
     identity,
     origin: {
-      requestId: options.requestId
-        ? options.requestId(request)
-        : headerOf(exchange, 'x-request-id'),
+      requestId: requestId ? requestId(request) : exchange.line('x-request-id'),
       ip: exchange.ip,
-      userAgent: headerOf(exchange, 'user-agent'),
+      userAgent: exchange.line('user-agent'),
     },
     waitMs: waitOf(exchange, rules.preferWaitMsMax),
-  })
-  const body = exchange.digest(contentType, comparison)
-  return isLater(body) ? body.then(look) : look(body)
+  }
 }
 
 /** The request with its fingerprints, which one that is recalled can do without. */

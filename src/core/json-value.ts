@@ -9,17 +9,17 @@
 import type { RepriseError } from './errors.ts'
 import { bodyInvalid, type CanonicalOptions, DEPTH_MAX } from './json.ts'
 
+/** The members of an object by name, or the elements of an array by number. */
+type Members = Readonly<Record<string | number, unknown>>
+
 /** A container whose entries are being written. */
 interface Walk {
-  readonly entries: readonly Entry[]
-  readonly close: string
-  written: number
-}
-
-interface Entry {
-  /** What stands before the value: the name and colon of a member. */
-  readonly before: string
-  readonly value: unknown
+  readonly container: Members
+  /** Of its members, in order; `null` for an array. */
+  readonly names: string[] | null
+  readonly length: number
+  /** How many are written. */
+  at: number
 }
 
 /**
@@ -36,51 +36,68 @@ export function canonicalValue(value: unknown, options: CanonicalOptions = {}): 
       if (open.length >= depthMax) {
         throw bodyInvalid(`The body contains itself or is nested deeper than ${depthMax} levels`)
       }
-      text += Array.isArray(json) ? '[' : '{'
-      open.push(walk(json, open.length === 0 ? exclude : []))
+      const names = Array.isArray(json) ? null : namesOf(json, open.length === 0 ? exclude : [])
+      // Without names it is an array; and whatever it is, its members can be asked for.
+      const container = json as Members & { readonly length: number }
+      open.push({ container, names, length: names?.length ?? container.length, at: 0 })
+      text += names === null ? '[' : '{'
     } else text += scalar(json)
 
     let top = open.at(-1)
-    while (top !== undefined && top.written === top.entries.length) {
-      text += top.close
+    while (top !== undefined && top.at === top.length) {
+      text += top.names === null ? ']' : '}'
       open.pop()
       top = open.at(-1)
     }
-    const entry = top?.entries[top.written]
-    if (top === undefined || entry === undefined) return text
-    text += top.written === 0 ? entry.before : `,${entry.before}`
-    top.written++
-    next = entry.value
+    if (top === undefined) return text
+    const { container, names, at } = top
+    const name = names?.[at]
+    const before = name === undefined ? '' : `${quoted(name)}:`
+    text += at === 0 ? before : `,${before}`
+    next = container[name ?? at]
+    top.at++
   }
 }
 
-function walk(value: object, exclude: readonly string[]): Walk {
-  if (Array.isArray(value)) {
-    return { entries: Array.from(value, arrayEntry), close: ']', written: 0 }
-  }
+/** The members that say something, in the order of their names. */
+function namesOf(value: object, exclude: readonly string[]): string[] {
   // Maps, sets, buffers and the like would all become {}.
   if (Object.prototype.toString.call(value) !== '[object Object]') throw unsayable('an object')
-  const entries: Entry[] = []
-  for (const name of Object.keys(value).sort()) {
-    const member: unknown = Reflect.get(value, name)
-    if (member === undefined || exclude.includes(name)) continue
-    entries.push({ before: `${JSON.stringify(name)}:`, value: member })
-  }
-  return { entries, close: '}', written: 0 }
+  const members = value as Members // It is an object, whatever else.
+  const names = Object.keys(members)
+  let isWhole = exclude.length === 0
+  for (const name of names) if (members[name] === undefined) isWhole = false
+  if (isWhole) return sorted(names)
+  return sorted(names.filter((name) => members[name] !== undefined && !exclude.includes(name)))
 }
 
-function arrayEntry(value: unknown): Entry {
-  return { before: '', value }
+/** Beyond this sorting by insertion takes longer. */
+const FEW = 24
+
+/** By code units. Few names are put in order where they are, without what `sort` takes for it. */
+function sorted(names: string[]): string[] {
+  if (names.length > FEW) return names.sort()
+  for (let at = 1; at < names.length; at++) {
+    const name = names[at] ?? ''
+    let to = at
+    for (; to > 0 && name < (names[to - 1] ?? ''); to--) names[to] = names[to - 1] ?? ''
+    names[to] = name
+  }
+  return names
 }
 
 function scalar(value: unknown): string {
-  const isSayable =
-    value === null ||
-    typeof value === 'string' ||
-    typeof value === 'boolean' ||
-    Number.isFinite(value)
+  if (typeof value === 'string') return quoted(value)
+  const isSayable = value === null || typeof value === 'boolean' || Number.isFinite(value)
   if (!isSayable) throw unsayable(typeof value === 'number' ? 'a number' : `a ${typeof value}`)
-  return JSON.stringify(value)
+  return String(value)
+}
+
+/** Texts that are written as they are: to look costs less than to have them written. */
+const PLAIN = /^[ !#-[\]-~]*$/
+
+function quoted(text: string): string {
+  return PLAIN.test(text) ? `"${text}"` : JSON.stringify(text)
 }
 
 function hasToJson(value: unknown): value is { toJSON(): unknown } {

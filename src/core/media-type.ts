@@ -6,7 +6,9 @@
 
 /** The media type without parameters: a retry may well say `charset` where the first try did not. */
 export function essenceOf(contentType: string | null | undefined): string {
-  return (contentType ?? '').replace(/;.*/s, '').trim().toLowerCase()
+  if (contentType == null) return ''
+  const end = contentType.indexOf(';')
+  return (end < 0 ? contentType : contentType.slice(0, end)).trim().toLowerCase()
 }
 
 /** Whether a body of the type is JSON. */

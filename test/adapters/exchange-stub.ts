@@ -22,6 +22,7 @@ export function exchangeOf(asked: Asked = {}): Exchange {
     query: asked.query ?? '',
     ip: '192.0.2.1',
     lines: (name) => headers.filter(([own]) => own === name).map(([, value]) => value),
+    line: (name) => headers.find(([own]) => own === name)?.[1] ?? null,
     async digest(contentType, options) {
       const digester = bodyDigest(contentType, options)
       digester.update(Buffer.from(body))

@@ -168,6 +168,29 @@ describe('the Fastify hook', () => {
     expect(runs).toBe(0)
   })
 
+  test('sends a replay with what earlier hooks set, and has it noted by those that come after', async () => {
+    const noted: unknown[] = []
+    app.addHook('onRequest', async (_request, reply) => {
+      reply.header('X-Early', 'yes').header('Vary', ['a', 'b'])
+    })
+    app.addHook('onResponse', async (_request, reply) => {
+      noted.push([reply.statusCode, reply.getHeader('content-type'), reply.getHeader('x-early')])
+    })
+    app.post('/orders', { preHandler: once() }, async (_request, reply) => {
+      reply.code(201)
+      return create()
+    })
+    const first = await post()
+    const again = await post()
+    const { date: _, 'idempotency-expires': __, ...headers } = first.headers
+    expect(headers).toMatchObject({ 'x-early': 'yes', vary: ['a', 'b'] })
+    expect(again.headers).toMatchObject({ ...headers, 'idempotent-replayed': 'true' })
+    expect([again.statusCode, again.body]).toEqual([201, first.body])
+    const one = [201, 'application/json; charset=utf-8', 'yes']
+    expect(noted).toEqual([one, one])
+    expect(runs).toBe(1)
+  })
+
   test('keeps what an onSend hook made of an answer, and does not have it made twice', async () => {
     let sendings = 0
     app.addHook('onSend', async (_request, reply, payload) => {

@@ -230,7 +230,10 @@ describe('what the listener is told of requests that come to no run', () => {
 })
 
 describe('errors', () => {
-  const protect = (execute: () => Promise<never>, options: Options = {}): Promise<Protected> =>
+  const protect = async (
+    execute: () => Promise<never>,
+    options: Options = {},
+  ): Promise<Protected> =>
     new Guard<unknown, never>(createReprise({ store: memoryStore() }), {
       ...{ caller: () => 'acct_1', ...options },
       transaction: false,

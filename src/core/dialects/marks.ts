@@ -48,15 +48,15 @@ export function freshMarks(
 ): readonly Header[] {
   const { originalRequest, originalRequestOnFirst, expires } = dialect.marks
   const isStored = fate === 'stored'
-  return written([
-    [dialect.header, keyText(dialect, request.key)],
-    [originalRequest, originalRequestOnFirst ? request.requestId : null],
-    [expires, isStored && expiresInMs !== null ? seconds(expiresInMs) : null],
-    [STORED, isStored && bodyBytesOmitted === null ? null : 'false'],
-    ['Idempotency-Degraded', fate === 'unprotected' ? 'true' : null],
-    ...(isStored && status >= 400 ? retryMark(dialect, false) : []),
-    ...(fate === 'forgotten' && status >= 500 ? retryMark(dialect, true) : []),
-  ])
+  const headers: Header[] = []
+  add(headers, dialect.header, keyText(dialect, request.key))
+  if (originalRequestOnFirst) add(headers, originalRequest, request.requestId)
+  if (isStored && expiresInMs !== null) add(headers, expires, seconds(expiresInMs))
+  if (!isStored || bodyBytesOmitted !== null) add(headers, STORED, 'false')
+  if (fate === 'unprotected') add(headers, 'Idempotency-Degraded', 'true')
+  if (isStored && status >= 400) addRetry(headers, dialect, false)
+  if (fate === 'forgotten' && status >= 500) addRetry(headers, dialect, true)
+  return headers
 }
 
 /** Headers to add to a replay. */
@@ -66,14 +66,16 @@ export function replayMarks(
   { status, originalRequestId, expiresInMs, bodyBytesOmitted }: ReplayedAnswer,
 ): readonly Header[] {
   const { replayed, originalRequest, expires } = dialect.marks
-  return written([
-    [dialect.header, keyText(dialect, key)],
-    [replayed, 'true'],
-    [originalRequest, originalRequestId],
-    [expires, seconds(expiresInMs)],
-    ['Idempotency-Body-Omitted', bodyBytesOmitted === null ? null : String(bodyBytesOmitted)],
-    ...(status >= 400 ? retryMark(dialect, false) : []),
-  ])
+  const headers: Header[] = []
+  add(headers, dialect.header, keyText(dialect, key))
+  add(headers, replayed, 'true')
+  add(headers, originalRequest, originalRequestId)
+  add(headers, expires, seconds(expiresInMs))
+  if (bodyBytesOmitted !== null) {
+    add(headers, 'Idempotency-Body-Omitted', String(bodyBytesOmitted))
+  }
+  if (status >= 400) addRetry(headers, dialect, false)
+  return headers
 }
 
 /** Headers to add to a refusal, which is never stored; without a usable key there is none to echo. */
@@ -81,17 +83,20 @@ export function refusalMarks(
   dialect: Dialect,
   { key, retryable }: { readonly key?: string; readonly retryable: boolean },
 ): readonly Header[] {
-  return written([
-    [dialect.header, key === undefined ? null : keyText(dialect, key)],
-    [STORED, 'false'],
-    ...retryMark(dialect, retryable),
-  ])
+  const headers: Header[] = []
+  if (key !== undefined) add(headers, dialect.header, keyText(dialect, key))
+  add(headers, STORED, 'false')
+  addRetry(headers, dialect, retryable)
+  return headers
 }
 
-type PossibleHeader = readonly [name: string | null, value: string | null]
+/** Leaves out what is not there, and values that no header can carry. */
+function add(headers: Header[], name: string | null, value: string | null): void {
+  if (name !== null && value !== null && /^[ -~]+$/.test(value)) headers.push([name, value])
+}
 
-function retryMark({ marks: { retry } }: Dialect, again: boolean): PossibleHeader[] {
-  return retry === null ? [] : [[retry.header, again ? retry.again : retry.never]]
+function addRetry(headers: Header[], { marks: { retry } }: Dialect, again: boolean): void {
+  if (retry !== null) add(headers, retry.header, again ? retry.again : retry.never)
 }
 
 /** Bare where the key can be written bare, as most clients send it; else as a quoted string. */
@@ -104,13 +109,4 @@ export function keyText({ key: { mode } }: Pick<Dialect, 'key'>, key: string): s
 /** Rounded down, so that nobody relies on an answer that is gone. */
 function seconds(ms: number): string {
   return String(Math.max(0, Math.floor(ms / 1000)))
-}
-
-/** Leaves out what is not there, and values that no header can carry. */
-function written(possible: readonly PossibleHeader[]): readonly Header[] {
-  const headers: Header[] = []
-  for (const [name, value] of possible) {
-    if (name !== null && value !== null && /^[ -~]+$/.test(value)) headers.push([name, value])
-  }
-  return headers
 }
