@@ -13,7 +13,7 @@ import { beforeAll, describe, expect, test } from 'vitest'
 
 const root = join(import.meta.dirname, '../..')
 /** Holds the line: what makes it longer is worth an import of its own, or a word here. */
-const BYTES_MAX = 18_890
+const BYTES_MAX = 20_430
 
 const ENTRY = 'virtual:entry'
 const SOURCE = `

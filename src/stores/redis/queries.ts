@@ -34,7 +34,7 @@ local now = time[1] * 1000 + math.floor(time[2] / 1000)
 `
 
 /** The time, and what the key is. */
-export const READ = `
+export const READ: string = `
 ${NOW}
 local kind = redis.call('TYPE', KEYS[1]).ok
 `
