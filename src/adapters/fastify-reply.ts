@@ -31,7 +31,10 @@ export interface FastifyReplyParts extends SendingReply {
   readonly log: { error(error: unknown, message: string): void }
 }
 
-/** Resolves when the handler is to run (`proceed`), or when the answer is on its way (`answered`). */
+/**
+ * Says that the handler is to run (`proceed`), or that the answer is on its way (`answered`): at once
+ * where nothing has to be waited for.
+ */
 export function protectReply<Req extends FastifyRequestParts, Tx>(
   guard: Guard<Req, Tx>,
   request: Req,

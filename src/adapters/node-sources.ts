@@ -1,6 +1,6 @@
 /**
  * Watches the streams that are piped into a response. Node leaves a response open when its source
- * fails; held back, it would keep the record in progress for ever.
+ * fails; held back, it would keep the record in progress for ever. And hears when the client goes away.
  *
  * @module
  */

@@ -49,7 +49,7 @@ export interface Bounds<T> {
 
 /**
  * One call to the store, bounded in time; whatever goes wrong comes out as a `RepriseError`. Every
- * request makes some, so each is one promise and no more.
+ * request makes some, so who calls waits for one promise and no more.
  *
  * @throws RepriseError `idempotency-store-unavailable`, or what the store itself reports
  */

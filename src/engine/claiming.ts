@@ -50,7 +50,7 @@ function send<Tx>(
   const sending = sendingOf(request)
   const heard = (result: ClaimResult): ClaimResult | Promise<ClaimResult> => {
     const isInTime = clock.now() - askedAt < job.options.leaseMs
-    return !('claim' in result) || isInTime ? result : lapsed(context, job, { result, asking })
+    return !isGranted(result) || isInTime ? result : lapsed(context, job, { result, asking })
   }
   return ask(context, job, sending).then(heard, (error: unknown) => {
     giveUp(context, { sending, asking })
@@ -88,7 +88,7 @@ export async function lookAt<Tx>(context: Context<Tx>, job: Job): Promise<Refusa
   // It makes none within a quota: what is made where it has vanished meanwhile is withdrawn.
   const request = { ...(await claimRequest(job)), quota: undefined }
   const result = await askOnce(context, job, { request, asking: { hasFailed: true, lapses: 0 } })
-  if (!('claim' in result)) return result
+  if (!isGranted(result)) return result
   await context.call(job, () => withdraw(context, result.claim))
   return undefined
 }
@@ -164,7 +164,7 @@ function ask<Tx>(context: Context<Tx>, job: Job, sending: Sending): Promise<Clai
 function giveUp<Tx>(context: Context<Tx>, { sending, asking }: Asked): void {
   sending.isAwaited = false
   const late = async (result: ClaimResult): Promise<void> => {
-    if (asking.hasFailed && 'claim' in result) await withdraw(context, result.claim)
+    if (asking.hasFailed && isGranted(result)) await withdraw(context, result.claim)
   }
   sending.reply?.then(late).catch(() => {})
 }

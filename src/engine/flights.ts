@@ -13,8 +13,8 @@ export interface Flight {
   /** The request that leads. */
   readonly job: Job
   /**
-   * What the store decided: a refusal, or `undefined` when the run was granted. Only who follows asks
-   * for it.
+   * What the store decided: a refusal, or `undefined` when the run was granted. Asked for by who
+   * follows, and by who leads and may have to wait.
    */
   readonly decided: Promise<RunResult | undefined>
   /**

@@ -63,15 +63,7 @@ export class LeaseRuns<Tx> {
         lease.settle()
         return await this.#refuse(job, claim)
       }
-      let response = recovered
-      if (response === undefined) {
-        const startedAt = context.clock.now()
-        try {
-          response = await handler(run)
-        } finally {
-          job.trace.handlerMs = (job.trace.handlerMs ?? 0) + context.clock.now() - startedAt
-        }
-      }
+      const response = recovered ?? (await context.timed(job, 'handlerMs', () => handler(run)))
       // From here on only the end is written, and it is fenced.
       lease.settle()
       const verdict = run.verdict(response)

@@ -22,8 +22,8 @@ export function settle<Tx>(
 ): Promise<RunResult> {
   const cached = context.cache?.get(job)
   if (cached !== undefined) return told(context, job, Promise.resolve(cached))
-  const wait = job.waitMs > 0 ? decideOrWait : decide
-  return told(context, job, wait(context, job, start))
+  const way = job.waitMs > 0 ? decideOrWait : decide
+  return told(context, job, way(context, job, start))
 }
 
 /** Tells the listener how `work` ended. */
@@ -88,9 +88,9 @@ async function decideOrWait<Tx>(
       }
       if (result === undefined) continue
       if (result.outcome !== 'in_progress' || seat === undefined || left() <= 0) return result
-      const told = result
-      const woken = () => seat.next(left(), told)
-      if (!(await context.timed(job, 'waitedMs', woken)) && hasLooked) return told
+      const known = result
+      const woken = () => seat.next(left(), known)
+      if (!(await context.timed(job, 'waitedMs', woken)) && hasLooked) return known
     }
   } finally {
     seat?.leave()

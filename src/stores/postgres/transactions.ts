@@ -11,8 +11,8 @@
  *   store_finished + commit ───► the primary key is taken: lost, all is rolled back
  * ```
  *
- * Who asks for a record that this process has seen with its answer is answered by one look, in no
- * transaction.
+ * Who asks for a record that this process has seen with its answer, or whose key it found taken, is
+ * answered by one statement, in no transaction.
  *
  * The key is reserved by two advisory locks that end with the transaction, so nothing is written
  * before the end, and nothing stays behind whatever breaks.
@@ -42,7 +42,6 @@ import type {
   TransactionRequest,
   Transactions,
 } from '../../engine/transactions.ts'
-import { Answered } from './answered.ts'
 import { type Call, type Client, IDLE_MS_MAX, type Session, type Statement } from './client.ts'
 import { attempt, faultOf } from './faults.ts'
 import { recordLocks } from './lock.ts'
@@ -50,6 +49,7 @@ import { BEGIN, Grant, type Opened, PostgresTransaction } from './open-transacti
 import type { Queries } from './queries.ts'
 import { type Look, pack, packAll, toLook } from './record.ts'
 import { Running } from './running.ts'
+import { SeenIds } from './seen-ids.ts'
 import type { WorkQueries } from './work/queries.ts'
 
 /** What {@link PostgresTransactions} works with. */
@@ -67,9 +67,9 @@ export class PostgresTransactions<Tx> implements Transactions<Tx> {
   readonly check: CheckTransactionRoute = checkTransactionRoute
   readonly #parts: TransactionsParts<Tx>
   readonly #running: Running
-  readonly #answered = new Answered()
+  readonly #answered = new SeenIds()
   /** Records whose key was taken elsewhere when they were last asked for. */
-  readonly #taken = new Answered()
+  readonly #taken = new SeenIds()
   readonly #stored = (id: string): void => this.#answered.add(id)
   /** The isolation that the database gives unless asked for another; known after the first time. */
   #defaultIsolation: unknown
@@ -88,9 +88,12 @@ export class PostgresTransactions<Tx> implements Transactions<Tx> {
     const refusal = this.#running.refusal(request)
     if (refusal !== undefined) return Promise.resolve(refusal)
     return attempt(BEGIN, () => {
-      if (this.#mayKnow(request)) return this.#recognise(request)
-      return this.#mayHold(request) ? this.#hold(request) : this.#begin(request)
+      return this.#mayKnow(request) ? this.#recognise(request) : this.#enter(request)
     })
+  }
+
+  #enter(request: TransactionRequest<Tx>): Promise<OpenTransaction<Tx> | Refusal> {
+    return this.#mayHold(request) ? this.#hold(request) : this.#begin(request)
   }
 
   classify(error: unknown): TransactionFault {
@@ -132,11 +135,8 @@ export class PostgresTransactions<Tx> implements Transactions<Tx> {
     const looked = this.#looksBefore(request) ? await this.#look(request) : undefined
     if (looked !== undefined && !('isFresh' in looked)) return looked
     const session = await this.#start(request, looked?.isFresh === true)
-    if (request.isolation === undefined && join === undefined) {
-      this.#defaultIsolation = session.rows[0]?.at(-2)
-    }
-
     const [row] = session.rows
+    if (request.isolation === undefined && join === undefined) this.#defaultIsolation = row?.at(-2)
     const found = toLook(row)
     if ('isFresh' in found) {
       const grant = new Grant(this.#running, request)
@@ -168,8 +168,7 @@ export class PostgresTransactions<Tx> implements Transactions<Tx> {
   async #recognise(request: TransactionRequest<Tx>): Promise<OpenTransaction<Tx> | Refusal> {
     const alone = { ...request, quota: undefined }
     const found = await (this.#answered.has(request.id) ? this.#look(alone) : this.#try(alone))
-    if ('isFresh' in found)
-      return this.#mayHold(request) ? this.#hold(request) : this.#begin(request)
+    if ('isFresh' in found) return this.#enter(request)
     if (found.outcome === 'replay') this.#answered.add(request.id)
     return found
   }

@@ -2,6 +2,8 @@
  * Short texts in few bytes. Digests, tokens and UUIDs make up most of what a record holds beside its
  * answer, and take a quarter to a half less room as the bytes that they spell.
  *
+ * With them are written the values that go to the scripts.
+ *
  * Equal texts have equal bytes and different texts different ones, so the scripts can compare them.
  *
  * ```

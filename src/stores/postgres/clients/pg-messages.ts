@@ -17,10 +17,12 @@ const IN_TEXT: Uint8Array = Uint8Array.of(0, 1, 0, 0)
 /** UTF-8 takes at most three bytes for a unit of UTF-16. */
 const BYTES_PER_UNIT = 3
 
-/** What messages are put together in; it grows to the largest. */
-let scratch: Buffer = Buffer.allocUnsafe(8192)
+const SCRATCH_BYTES = 8192
 
-/** Where a larger one is not kept. */
+/** What messages are put together in; it grows to the largest. */
+let scratch: Buffer = Buffer.allocUnsafe(SCRATCH_BYTES)
+
+/** One that grew beyond is not kept. */
 const SCRATCH_BYTES_MAX = 1_048_576
 
 /**
@@ -33,7 +35,7 @@ export function executions(calls: readonly Call[], isLast: boolean): Buffer {
   if (isLast) at = put(SYNC, at)
   const message = Buffer.allocUnsafe(at)
   scratch.copy(message, 0, 0, at)
-  if (scratch.length > SCRATCH_BYTES_MAX) scratch = Buffer.allocUnsafe(8192)
+  if (scratch.length > SCRATCH_BYTES_MAX) scratch = Buffer.allocUnsafe(SCRATCH_BYTES)
   return message
 }
 

@@ -19,6 +19,7 @@ import {
 } from '../client.ts'
 import { fly } from './pg-flight.ts'
 import { PgHeldSession } from './pg-held.ts'
+import type { PgStream } from './pg-protocol.ts'
 import { beginOn, joinOn, takingTurns, type Wire } from './wire.ts'
 
 /** What the store asks `pg` to execute. */
@@ -43,7 +44,7 @@ export interface PgConnection {
   query(query: PgQuery): Promise<PgResult>
   query(text: string): Promise<PgResult | PgResult[]>
   /** What it writes to: held back, statements that were issued together leave in one packet. */
-  readonly connection?: { readonly stream?: { cork?(): void; uncork?(): void } }
+  readonly connection?: { readonly stream?: PgStream }
   on(event: 'error' | 'end', listener: (error: Error) => void): unknown
   on(event: 'notification', listener: (message: { payload?: string | undefined }) => void): unknown
   removeListener(event: string, listener: () => void): unknown

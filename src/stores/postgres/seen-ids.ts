@@ -1,5 +1,5 @@
 /**
- * Which records were last seen with their answer in this process, as far as it remembers.
+ * Ids of records that this process has lately met: with their answer, or with their key taken elsewhere.
  *
  * Nearly every key is fresh, so a transaction is begun before anybody looks. Who asks for one of these
  * is nearly always sent again, and is looked for outside of any transaction: one statement, where there
@@ -13,7 +13,7 @@
 const COUNT_MAX = 16_384
 
 /** Ids of records. The older half goes when there are too many. */
-export class Answered {
+export class SeenIds {
   #young = new Set<string>()
   #old = new Set<string>()
 
