@@ -76,6 +76,8 @@ describe('a caller who probes for the keys of others', () => {
     await post('owner', TAKEN, '{"a":1}')
     for (const body of ['{"a":1}', '{"a":2}']) {
       const store = serviceOn(memoryStore(), dialect)
+      // The first request of a process also waits for the store to be ready.
+      await store.post('owner', TAKEN, body)
       const unknown = await store.probe('prober', UNKNOWN, body)
       expect(unknown.status).toBe(201)
       const prober = `prober of ${body}`
