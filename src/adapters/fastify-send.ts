@@ -39,12 +39,18 @@ export function sendThrough(
   if (!isUndisputed(reply, before, answer)) return sendByHooks(reply, answer)
   // Nothing that Fastify would do shows. Its hooks on the response's end run all the same.
   reply.hijack()
-  for (const [name, value] of Object.entries(before)) {
-    // The answer's own holds, for who looks at the reply as well.
-    if (OF_BODY.has(name) || isAmong(answer.headers, name)) reply.removeHeader(name)
-    else if (value !== undefined) reply.raw.setHeader(name, value)
+  try {
+    for (const [name, value] of Object.entries(before)) {
+      // The answer's own holds, for who looks at the reply as well.
+      if (OF_BODY.has(name) || isAmong(answer.headers, name)) reply.removeHeader(name)
+      else if (value !== undefined) reply.raw.setHeader(name, value)
+    }
+    sendNode(reply.raw, answer)
+  } catch (error) {
+    // Nobody else answers any more: the client must not wait for ever.
+    reply.raw.destroy()
+    throw error
   }
-  sendNode(reply.raw, answer)
   return undefined
 }
 

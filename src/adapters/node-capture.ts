@@ -138,7 +138,7 @@ export class NodeCapture implements StandIn, Listener {
 
   #letGo(): void {
     this.sources.stop()
-    unlisten(this.#response)
+    unlisten(this.#response, this)
     this.#cover.lift()
     if (this.#plain !== undefined) pretendSent(this.#response, false)
   }

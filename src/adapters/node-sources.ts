@@ -60,29 +60,49 @@ export interface Listener {
 }
 
 /** Where a response has who listens, for functions that all responses share. */
-const LISTENER: unique symbol = Symbol('reprise listener')
+const LISTENING: unique symbol = Symbol('reprise listening')
 
-type Heard = ServerResponse & { [LISTENER]?: Listener }
+/** Who listens, and who did before and goes on to. */
+interface Listening {
+  readonly listener: Listener
+  readonly outer: Listening | undefined
+}
 
-/** Listens to a response, in the place of who listened before. */
+type Heard = ServerResponse & { [LISTENING]?: Listening | undefined }
+
+/** Listens to a response, before whoever listened so far. */
 export function listen(response: Heard, listener: Listener): void {
-  response[LISTENER] = listener
+  const outer = response[LISTENING]
+  response[LISTENING] = { listener, outer }
+  if (outer !== undefined) return
   response.prependListener('close', onClose).on('pipe', onPipe).on('unpipe', onUnpipe)
 }
 
 /** Stops listening. */
-export function unlisten(response: Heard): void {
+export function unlisten(response: Heard, listener: Listener): void {
+  response[LISTENING] = without(response[LISTENING], listener)
+  if (response[LISTENING] !== undefined) return
   response.off('close', onClose).off('pipe', onPipe).off('unpipe', onUnpipe)
 }
 
+function without(listening: Listening | undefined, gone: Listener): Listening | undefined {
+  if (listening === undefined) return undefined
+  const { listener, outer } = listening
+  return listener === gone ? outer : { listener, outer: without(outer, gone) }
+}
+
+function* listenersOf(response: Heard): Iterable<Listener> {
+  for (let one = response[LISTENING]; one !== undefined; one = one.outer) yield one.listener
+}
+
 function onClose(this: Heard): void {
-  this[LISTENER]?.hide()
+  for (const listener of listenersOf(this)) listener.hide()
 }
 
 function onPipe(this: Heard, source: Readable): void {
-  this[LISTENER]?.sources.watch(source)
+  for (const { sources } of listenersOf(this)) sources.watch(source)
 }
 
 function onUnpipe(this: Heard, source: Readable): void {
-  this[LISTENER]?.sources.forget(source)
+  for (const { sources } of listenersOf(this)) sources.forget(source)
 }

@@ -7,6 +7,9 @@
 
 import type { Cancel, Clock } from './clock.ts'
 
+/** A process that is busy comes to its timers late, and not as late as this. */
+const OVERDUE_MS = 1000
+
 /** Something that is due once, unless it leaves before. */
 export abstract class Due {
   /** By the process's clock. */
@@ -41,8 +44,8 @@ export class Deadlines {
     if (this.#last !== undefined) this.#last.later = one
     this.#last = one
     this.#first ??= one
-    // A first one that is overdue has lost its timer, as where a test put the process's timers back.
-    if (this.#first !== one && this.#first.dueAt >= now) return
+    // A first one that is long overdue has lost its timer, as where a test put the process's timers back.
+    if (this.#first !== one && this.#first.dueAt + OVERDUE_MS >= now) return
     this.#disarm()
     this.#arm(this.#first.dueAt - now)
   }
@@ -66,7 +69,7 @@ export class Deadlines {
   }
 
   #arm(ms: number): void {
-    this.#cancel = this.#clock.after(ms, () => this.#fire())
+    this.#cancel = this.#clock.after(Math.max(0, ms), () => this.#fire())
   }
 
   #disarm(): void {

@@ -289,7 +289,7 @@ function isOpen<Tx>(start: OpenTransaction<Tx> | Refusal): start is OpenTransact
 
 /** It came after the caller had been told that the store is down: nobody will use it. */
 function undoLate<Tx>(start: OpenTransaction<Tx> | Refusal): void {
-  if (isOpen(start)) void start.rollback()
+  if (isOpen(start)) start.rollback().catch(() => {})
 }
 
 /** Whether the store, not the handler, failed or kept silent. */

@@ -11,6 +11,7 @@ import fastify, {
 } from 'fastify'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { type FastifyOptions, idempotency, idempotent, runOf } from '../../src/adapters/fastify.ts'
+import { sendThrough } from '../../src/adapters/fastify-send.ts'
 import { createReprise, type Reprise } from '../../src/engine/reprise.ts'
 import type { Store } from '../../src/engine/store.ts'
 import { memoryStore } from '../../src/stores/memory/store.ts'
@@ -420,6 +421,18 @@ describe('the Fastify hook', () => {
     const again = await app.inject({ method: 'POST', url: '/orders', headers })
     expect([again.statusCode, again.headers['idempotent-replayed']]).toEqual([204, 'true'])
     expect(runs).toBe(1)
+  })
+
+  test('cuts the connection where an answer can not be sent, and leaves nobody waiting', async () => {
+    app.addHook('preHandler', async (_, reply) => {
+      const headers = [['x-line', 'one\ntwo']] as const
+      await sendThrough(reply, { status: 200, headers, body: new Uint8Array() })
+    })
+    app.post('/orders', create)
+    await app.listen({ port: 0, host: '127.0.0.1' })
+    const asked = fetch(`http://127.0.0.1:${portOf(app)}/orders`, { method: 'POST' })
+    await expect(asked).rejects.toThrow()
+    expect(runs).toBe(0)
   })
 
   test('gives the handler its run', async () => {

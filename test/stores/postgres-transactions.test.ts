@@ -82,6 +82,22 @@ describe('a connection of the user', () => {
     expect((await store.find(request.id))?.status).toBe('finished')
   })
 
+  it('leaves the record of an earlier run until it commits, however often it was asked for', async () => {
+    const request = sampleRequest()
+    const claimed = await store.claim(request)
+    if (!('claim' in claimed)) throw new Error('It is not fresh.')
+    const rival = rivalOf(request, { takesUnknown: true })
+    expect((await store.transactions?.begin(rival))?.outcome).toBe('in_progress')
+    // As a crash leaves it, when the lease has lapsed.
+    await store.release(claimed.claim, 'suspend')
+
+    const transaction = await begin(store, rival)
+    expect(transaction.outcome).toBe('recover')
+    await transaction.rollback()
+    expect((await store.find(request.id))?.record.fingerprint).toBe(request.fingerprint)
+    expect((await store.transactions?.begin(impostorOf(request)))?.outcome).toBe('mismatch')
+  })
+
   it('has no open transaction after a refusal', async () => {
     const request = sampleRequest()
     await (await begin(store, request)).commit(sampleFinish())

@@ -124,6 +124,16 @@ describe.skipIf(isRedisMissing())('the Redis store', () => {
     }
   })
 
+  it('takes numbers that a driver gives as texts', async () => {
+    const client = new Redis(server.url, { stringNumbers: true })
+    const store = redisStore(client, { onUnsafe: 'ignore' })
+    const request = sampleRequest()
+    const { claim } = await take(store, request)
+    expect(await store.finish(claim, sampleFinish())).toBe(true)
+    expect((await store.claim(request)).outcome).toBe('replay')
+    client.disconnect()
+  })
+
   it('keeps what is unfinished without a time to live, and drops what is finished', async () => {
     const store = await storeOn(nodeRedisDriver)
     const { claim } = await take(store, sampleRequest({ retentionMs: 1, leaseMs: 1 }))

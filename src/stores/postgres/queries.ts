@@ -32,6 +32,7 @@ export interface Queries {
   readonly wait: Statement
   readonly look: Statement
   readonly lookInQuota: Statement
+  readonly lookAndTry: Statement
   readonly beginTransaction: Statement
   readonly beginInQuota: Statement
   readonly beginOrFail: Statement
@@ -65,6 +66,7 @@ export function queries(schema: string): Queries {
     sweep: named('sweep', sweep(at)),
     ...{ stats: named('stats', stats(at)), wait: named('wait', wait(at)) },
     ...{ look: textual('look', look(at)), lookInQuota: textual('look_in_quota', lookInQuota(at)) },
+    lookAndTry: textual('look_and_try', lookAndTry(at)),
     beginTransaction: textual('begin_transaction', beginTransaction(at)),
     beginInQuota: textual('begin_in_quota', beginInQuota(at)),
     beginOrFail: textual('begin_or_fail', beginOrFail(at)),
@@ -240,6 +242,16 @@ const look = (schema: string) => `
 
 const lookInQuota = (schema: string) => `
   select ${schema}.told(${schema}.look_in_quota($1, $2, $3, $4, $5)) as answer`
+
+/**
+ * Looks, and where nothing stands in the way also tries the locks, which end with the statement. As for
+ * one that is known to be fresh, so that every record is left as it is.
+ */
+const lookAndTry = (schema: string) => `
+  select case when a.outcome in ('execute', 'recover')
+              then ${schema}.open_transaction($1, $2, $3, $4, $5, true, null, false)
+              else ${schema}.told(a) end as answer
+    from ${schema}.look($1, $4, $5) a`
 
 const BEGUN = `
          current_setting('transaction_isolation') as isolation, ${TRANSACTION} as transaction`

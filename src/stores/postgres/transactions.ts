@@ -174,8 +174,11 @@ export class PostgresTransactions<Tx> implements Transactions<Tx> {
   }
 
   async #try(request: TransactionRequest<Tx>): Promise<Look | Refusal> {
-    const { client, queries } = this.#parts
-    const [row] = await client.query(this.#claim(request, queries.beginTransaction, false))
+    const { client, queries, schema } = this.#parts
+    const { id, fingerprint, fingerprintsAccepted, takesUnknown } = request
+    const { same, any } = recordLocks(schema, id, fingerprint)
+    const values = [pack(id), same, any, packAll(fingerprintsAccepted), takesUnknown]
+    const [row] = await client.query({ statement: queries.lookAndTry, values })
     return toLook(row)
   }
 

@@ -132,7 +132,8 @@ function packResource({ type, id }: Resource): string {
 
 /** The answer to a claim, from the reply of the script. */
 export function parseClaim(reply: Reply, request: ClaimRequest): ClaimResult {
-  if (typeof reply === 'number') return fresh(reply, request)
+  // A driver may give numbers as texts.
+  if (typeof reply === 'number' || typeof reply === 'string') return fresh(Number(reply), request)
   const [outcome, ...rest] = list(reply)
   switch (String(outcome)) {
     case 'execute':
