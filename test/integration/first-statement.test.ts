@@ -232,16 +232,20 @@ describe('a duplicate, with the claim in its first statement', () => {
       runs++
       return adding('again')(run)
     }
-    const store = storeOn(at(1))
+    const { transactions } = storeOn(at(1))
+    if (transactions === undefined) throw new Error('It has transactions.')
+    const begin = transactions.begin.bind(transactions)
     // The first is undone after the refusal and before the key is asked for again.
-    const ready = vi.spyOn(store, 'ready').mockImplementation(async () => {
-      if (runs === 0) return
-      end.open()
-      await first.catch(() => {})
+    const asked = vi.spyOn(transactions, 'begin').mockImplementation(async (again) => {
+      if (runs > 0) {
+        end.open()
+        await first.catch(() => {})
+      }
+      return begin(again)
     })
     const { reprise } = node(at(1), { transactionAttemptsMax: max })
     const result = await reprise.runInTransaction(request, handler, HELD).catch((error) => error)
-    ready.mockRestore()
+    asked.mockRestore()
 
     expect(result.outcome ?? 'failed').toBe(outcome)
     if (outcome === 'failed') expect(result.code).toBe('idempotency-conflict')
