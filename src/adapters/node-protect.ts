@@ -89,9 +89,9 @@ export class NodeProtection<Req extends object, Tx> implements Guest {
     // Also worth it for an answer that is only sent.
     if (Object.getPrototypeOf(response) !== ServerResponse.prototype) soften(response, 'req')
     const result = this.#guard.protect(this.subject, exchange, (run) => this.#execute(run))
-    // One that comes at once is sent in the event that brought its request, as by any quick handler:
-    // turns are for those that come all at the same time.
-    return isLater(result) ? this.#await(result) : this.#conclude(result)
+    if (isLater(result)) return this.#await(result)
+    const due = dueOf(result)
+    return due === undefined ? this.#conclude(result) : due.then(() => this.#conclude(result))
   }
 
   /** This process itself cuts the connection. */
@@ -124,7 +124,7 @@ export class NodeProtection<Req extends object, Tx> implements Guest {
   }
 
   #arrive(result: Protected): void {
-    const due = result.kind === 'answered' ? turn() : undefined
+    const due = dueOf(result)
     if (due === undefined) this.#finish(result)
     else void due.then(() => this.#finish(result))
   }
@@ -165,6 +165,14 @@ export class NodeProtection<Req extends object, Tx> implements Guest {
         return 'answered'
     }
   }
+}
+
+/**
+ * When it is the turn of an answer that is not the handler's. Sent one by one as their requests come in,
+ * each would wake up a client by itself, which costs more than all else about it.
+ */
+function dueOf({ kind }: Protected): Promise<void> | undefined {
+  return kind === 'answered' ? turn() : undefined
 }
 
 /** Sends an answer by the means of Node itself. */
