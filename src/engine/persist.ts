@@ -14,8 +14,6 @@ import type { Job } from './job.ts'
 /** Carried out; refused, because another run has taken over; or not heard of, and being repeated. */
 export type Persisted = 'done' | 'lost' | 'failed'
 
-/** Tries before the answer is given. */
-const ATTEMPTS_MAX = 2
 /** First pause between tries in the background; doubles. */
 const RETRY_MS = 100
 
@@ -33,18 +31,16 @@ function heard(isHeld: boolean): Persisted {
   return isHeld ? 'done' : 'lost'
 }
 
-/** What could not be carried out at once. */
+/** Once more before the answer is given, and then behind it. */
 async function again<Tx>(
   context: Context<Tx>,
   job: Job,
   write: () => Promise<boolean>,
 ): Promise<Persisted> {
-  for (let attempt = 2; attempt <= ATTEMPTS_MAX; attempt++) {
-    try {
-      return heard(await context.call(job, write))
-    } catch {
-      // As above.
-    }
+  try {
+    return heard(await context.call(job, write))
+  } catch {
+    // As above.
   }
   // Refused or carried out, it is over once it was heard.
   context.background(repeat(context, job, () => write().then(() => true)))
