@@ -7,16 +7,25 @@
 import { invalid } from '../core/options.ts'
 import type { HttpRun } from './watched-handler.ts'
 
-/** Kept apart from the request itself, where a client could write. */
-const runs = new WeakMap<object, HttpRun<unknown> | null>()
+/**
+ * Where a request has its run: no client can name it. Not in a map beside it, however weak: a run leads
+ * back to its request, so both would outlive every collection of young objects, a third of what did.
+ */
+const RUN: unique symbol = Symbol('reprise.run')
+
+/** A request that is protected; `null` until its handler is called. */
+interface Carrier {
+  [RUN]?: HttpRun<unknown> | null
+}
 
 /**
  * What the handler can say and ask about its run: `markEffect()`, `release()`, `tx` …; `undefined`
  * when the request is not protected (no key, or another method).
  */
 export function runOf<Tx = unknown>(request: object): HttpRun<Tx> | undefined {
+  const { [RUN]: run }: Carrier = request
   // Given by the adapter that the route is set up with, whose store decides what `tx` is.
-  return (runs.get(request) ?? undefined) as HttpRun<Tx> | undefined
+  return (run ?? undefined) as HttpRun<Tx> | undefined
 }
 
 /**
@@ -37,13 +46,15 @@ export function txOf<Tx>(request: object): Tx {
  * @throws RepriseError `reprise-options-invalid` when it is already
  */
 export function markProtected(request: object): void {
-  if (runs.has(request)) {
+  const carrier: Carrier = request
+  if (carrier[RUN] !== undefined) {
     throw invalid('the route is protected twice: mount idempotent() once per route')
   }
-  runs.set(request, null)
+  carrier[RUN] = null
 }
 
 /** Gives the handler its run. */
 export function giveRun<Tx>(request: object, run: HttpRun<Tx>): void {
-  runs.set(request, run)
+  const carrier: Carrier = request
+  carrier[RUN] = run
 }

@@ -17,6 +17,7 @@ import type { Context } from './context.ts'
 import type { Job } from './job.ts'
 import type { Replayed } from './result.ts'
 import type { OpenedResponse } from './seal.ts'
+import { Shelf } from './shelf.ts'
 
 /** Bounds of the cache. */
 export interface ReplayCacheOptions {
@@ -93,54 +94,81 @@ function textOf({ identity, compared }: RecallRequest, route: string): string | 
 const ENTRY_BYTES = 512
 const TEXT_BYTES = 1024
 
-/**
- * Bodies up to this are kept as a text with a character for each byte. As bytes they would keep the
- * block alive that Node cuts small buffers from, many times their size.
- */
-const CUT_BYTES_MAX = 4096
+/** Larger bodies are not copied: one object of their size costs the collector little. */
+const SHELVED_BYTES_MAX = 4096
 
-/** An answer, with no more than it takes: most are never asked for. */
+/** An answer that is kept at hand. */
 class Entry {
   readonly request: string
   readonly identity: CachedFor['identity']
   readonly fingerprint: string
+  readonly response: OpenedResponse
   readonly requestId: string | null
   readonly expiresAt: number
   readonly staleAt: number
   /** All of the request, from when the answer was first given. */
   text: string | undefined
-  readonly #bytes: number
-  readonly #head: Omit<OpenedResponse, 'body'>
-  #body: string | Uint8Array
 
   constructor(asked: CachedFor, { response, requestId, expiresAt }: CachedReplay, staleAt: number) {
-    const { status, headers, body, bodyBytesOmitted } = response
     this.request = asked.request
     this.identity = asked.identity
     this.fingerprint = asked.fingerprint
+    this.response = response
     this.requestId = requestId
     this.expiresAt = expiresAt
     this.staleAt = staleAt
     this.text = undefined
-    this.#bytes = ENTRY_BYTES + body.byteLength
-    this.#head = { status, headers, bodyBytesOmitted }
-    this.#body = body.byteLength <= CUT_BYTES_MAX ? bytesOf(body).toString('latin1') : body
   }
 
   get bytes(): number {
-    return this.text === undefined ? this.#bytes : this.#bytes + TEXT_BYTES + 2 * this.text.length
-  }
-
-  get response(): OpenedResponse {
-    // What was asked for once is kept ready.
-    if (typeof this.#body === 'string') this.#body = Buffer.from(this.#body, 'latin1')
-    const { status, headers, bodyBytesOmitted } = this.#head
-    return { status, headers, body: this.#body, bodyBytesOmitted }
+    const { byteLength } = this.response.body
+    const own = ENTRY_BYTES + byteLength
+    return this.text === undefined ? own : own + TEXT_BYTES + 2 * this.text.length
   }
 }
 
-function bytesOf({ buffer, byteOffset, byteLength }: Uint8Array): Buffer {
-  return Buffer.from(buffer, byteOffset, byteLength)
+/** An answer on the shelf, but for its body. */
+type Shelved = readonly [
+  ...identity: [id: string, caller: string, operation: string, key: string],
+  fingerprint: string,
+  requestId: string | null,
+  ...times: [expiresAt: number, staleAt: number],
+  ...head: [
+    OpenedResponse['status'],
+    OpenedResponse['headers'],
+    OpenedResponse['bodyBytesOmitted'],
+  ],
+]
+
+function shelvedOf(
+  { identity, fingerprint }: CachedFor,
+  { response, requestId, expiresAt }: CachedReplay,
+  staleAt: number,
+): Shelved {
+  const { id, caller, operation, key } = identity
+  const { status, headers, bodyBytesOmitted } = response
+  // Not put together of shorter lists: this is done for every request.
+  return [
+    id,
+    caller,
+    operation,
+    key,
+    fingerprint,
+    requestId,
+    expiresAt,
+    staleAt,
+    status,
+    headers,
+    bodyBytesOmitted,
+  ]
+}
+
+function entryOf(request: string, shelved: Shelved, body: Uint8Array): Entry {
+  const [id, caller, operation, key, fingerprint, requestId, expiresAt, staleAt, ...head] = shelved
+  const [status, headers, bodyBytesOmitted] = head
+  const asked = { request, identity: { id, caller, operation, key }, fingerprint }
+  const response = { status, headers, body, bodyBytesOmitted }
+  return new Entry(asked, { response, requestId, expiresAt }, staleAt)
 }
 
 /** Answers that are about as old. */
@@ -176,8 +204,9 @@ class Generation {
 }
 
 /**
- * Two generations: what is asked for comes to the young one, and the old one goes as a whole. To take
- * answers out one by one would cost each request more than all the rest.
+ * Answers are put on a shelf. What is asked for comes into one of two generations, the young one, and
+ * the old one goes as a whole: to take answers out one by one would cost each request more than all
+ * the rest. Shelf and generations have half of the memory each.
  */
 export class ReplayCache {
   #young = new Generation()
@@ -185,12 +214,15 @@ export class ReplayCache {
   readonly #routes = new WeakMap<object, string>()
   #routeCount = 0
   readonly #clock: Pick<Clock, 'now'>
+  readonly #shelf: Shelf<Shelved>
+  /** Of the generations. */
   readonly #bytesMax: number
   readonly #ageMsMax: number
 
   constructor(clock: Pick<Clock, 'now'>, options: Required<ReplayCacheOptions>) {
     this.#clock = clock
-    this.#bytesMax = options.bytesMax
+    this.#bytesMax = Math.floor(options.bytesMax / 2)
+    this.#shelf = new Shelf(this.#bytesMax)
     this.#ageMsMax = options.ageMsMax
   }
 
@@ -200,7 +232,7 @@ export class ReplayCache {
     recalled,
     options,
   }: Pick<Job, 'request' | 'recalled' | 'options'>): Replayed | undefined {
-    const entry = this.#young.find(request) ?? this.#old.find(request)
+    const entry = this.#find(request) ?? this.#unshelve(request)
     if (entry === undefined) return undefined
     // Who has asked again may do so once more: the next time it takes no digest.
     const text = recalled === undefined ? undefined : textOf(recalled, this.#nameOf(options))
@@ -250,15 +282,32 @@ export class ReplayCache {
 
   /** Keeps an answer, unless it alone is larger than the cache. */
   set(asked: CachedFor, replay: CachedReplay): void {
-    this.forget(asked.request)
+    const known = this.#find(asked.request)
+    if (known !== undefined) this.#remove(known)
     const staleAt = Math.min(this.#clock.now() + this.#ageMsMax, replay.expiresAt)
+    const { body } = replay.response
+    const isShelved =
+      body.byteLength <= SHELVED_BYTES_MAX &&
+      this.#shelf.put(asked.request, shelvedOf(asked, replay, staleAt), body)
+    if (isShelved) return
+    this.#shelf.take(asked.request)
     this.#add(new Entry(asked, replay, staleAt))
   }
 
   /** Keeps an answer from being given again, because an operator says so. */
   forget(request: string): void {
-    const entry = this.#young.find(request) ?? this.#old.find(request)
+    const entry = this.#find(request)
     if (entry !== undefined) this.#remove(entry)
+    this.#shelf.take(request)
+  }
+
+  #find(request: string): Entry | undefined {
+    return this.#young.find(request) ?? this.#old.find(request)
+  }
+
+  #unshelve(request: string): Entry | undefined {
+    const taken = this.#shelf.take(request)
+    return taken && entryOf(request, taken.thing, taken.bytes)
   }
 
   #add(entry: Entry): void {

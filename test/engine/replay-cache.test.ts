@@ -56,8 +56,8 @@ describe('the replay cache', () => {
     expect(given(cache, 'a')).toBeDefined()
     const kept = names.filter((name) => given(cache, name) !== undefined)
     expect(kept.at(-1)).toBe('name-99')
-    // With 512 bytes for each besides its body, at most six have room.
-    expect(kept.length).toBeLessThan(6)
+    // Half of the room is for what was asked for, and with what each has besides its body four fit in the other.
+    expect(kept.length).toBeLessThan(5)
   })
 
   it('does not take what alone is too large, nor lose room by replacing', () => {
@@ -121,9 +121,42 @@ describe('the replay cache', () => {
       expect(forgetful.recall(asking(100), route, context)).toBeUndefined()
 
       const full = filled()
-      for (const name of 'bcdefgh') full.set(asked(name), entry(1000))
+      for (const name of 'bcdefgh') {
+        full.set(asked(name), entry(1000))
+        given(full, name)
+      }
       expect(full.recall(asking(100), route, context)).toBeUndefined()
     })
+  })
+
+  it('forgets what nobody has asked for yet', () => {
+    const cache = new ReplayCache(new FakeClock(), { bytesMax: 10_000, ageMsMax: 100 })
+    cache.set(asked('a'), entry(1000))
+    cache.forget('a')
+
+    expect(given(cache, 'a')).toBeUndefined()
+  })
+
+  it('gives the answer that was kept last, whatever was asked for in between and however large', () => {
+    const cache = new ReplayCache(new FakeClock(), { bytesMax: 100_000, ageMsMax: 100 })
+    for (const size of [10, 20, 5000, 30, 6000, 40]) {
+      cache.set(asked('a'), entry(size))
+      if (size !== 30) expect(given(cache, 'a')?.response.body).toHaveLength(size)
+    }
+  })
+
+  it('keeps all of a response', () => {
+    const cache = new ReplayCache(new FakeClock(), { bytesMax: 10_000, ageMsMax: 100 })
+    const headers = [['Set-Cookie', 'a=1'] as const, ['X-Ünicode', '日本 "quoted"\n'] as const]
+    for (const bodyBytesOmitted of [null, 5, 'unknown'] as const) {
+      const body = Uint8Array.of(0, 128, 255)
+      const kept = { status: 402, headers, body, bodyBytesOmitted }
+      cache.set(asked('a'), { response: kept, requestId: 'req_1', expiresAt: 70 })
+
+      const replayed = given(cache, 'a')
+      expect(replayed).toMatchObject({ requestId: 'req_1', expiresInMs: 70 })
+      expect(replayed?.response).toEqual(kept)
+    }
   })
 
   it('keeps what is new where all else was used', () => {

@@ -50,14 +50,24 @@ export class Grant {
     this.isGranted = true
     this.transaction = String(row?.at(-1))
     this.#running.open(id, fingerprint)
-    this.onGranted()
+    const { onGranted } = this
+    this.#forget()
+    onGranted()
+  }
+
+  /** Who listened for the other answer would be kept for as long as the handler's `tx`. */
+  #forget(): void {
+    this.onGranted = nobody
+    this.onRefused = nobody
   }
 
   /** The claim failed with `error`; gives what the handler is told. */
   fail(error: unknown): unknown {
     if (!isRefused(error)) return error
     this.isGranted = false
-    this.onRefused()
+    const { onRefused } = this
+    this.#forget()
+    onRefused()
     return new DuplicateRequest({ cause: error })
   }
 

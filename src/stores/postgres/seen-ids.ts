@@ -4,27 +4,27 @@
  * Nearly every key is fresh, so a transaction is begun before anybody looks. Who asks for one of these
  * is nearly always sent again, and is looked for outside of any transaction: one statement, where there
  * would be three and a connection held for them. It is a guess about what to ask first; the database
- * says what is so.
+ * says what is so. So numbers do, of which each may displace another and be taken for another.
  *
  * @module
  */
 
-/** In each of two generations: some megabytes at most. */
-const COUNT_MAX = 16_384
+import { textHash } from '../../engine/text-hash.ts'
 
-/** Ids of records. The older half goes when there are too many. */
+/** A power of two: 128 kB. */
+const COUNT = 32_768
+
+/** Ids of records, as many as have room. */
 export class SeenIds {
-  #young = new Set<string>()
-  #old = new Set<string>()
+  readonly #hashes = new Uint32Array(COUNT)
 
   has(id: string): boolean {
-    return this.#young.has(id) || this.#old.has(id)
+    const hash = textHash(id)
+    return this.#hashes[hash % COUNT] === hash
   }
 
   add(id: string): void {
-    this.#young.add(id)
-    if (this.#young.size < COUNT_MAX) return
-    this.#old = this.#young
-    this.#young = new Set()
+    const hash = textHash(id)
+    this.#hashes[hash % COUNT] = hash
   }
 }
