@@ -5,7 +5,7 @@
  */
 
 import type { Results } from './results.ts'
-import { isPeer } from './variants.ts'
+import { isOwn } from './variants.ts'
 
 const WIDTH = 760
 const LABEL = 285
@@ -26,7 +26,7 @@ export function chartOf({ comparisons, date }: Results): string {
     const width = Math.max(1, ratio * scale).toFixed(1)
     return `
   <text x="${LABEL - 8}" y="${y + 14}" text-anchor="end">${escaped(variant)}</text>
-  <rect x="${LABEL}" y="${y + 2}" width="${width}" height="16" rx="2" class="${isPeer(variant) ? 'peer' : 'own'}"/>
+  <rect x="${LABEL}" y="${y + 2}" width="${width}" height="16" rx="2" class="${isOwn(variant) ? 'own' : 'peer'}"/>
   <text x="${(LABEL + ratio * scale + 6).toFixed(1)}" y="${y + 14}">${ratio.toFixed(2)}</text>`
   })
   return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${height}" role="img" aria-label="Throughput with fresh keys, as a share of the bare handler">
@@ -36,7 +36,7 @@ export function chartOf({ comparisons, date }: Results): string {
     @media (prefers-color-scheme: dark) { text { fill: #e5e7eb } .own { fill: #60a5fa } .peer { fill: #6b7280 } }
   </style>
   <text x="8" y="20" font-weight="600">Throughput with fresh keys, × the bare handler of the same framework</text>
-  <text x="8" y="40">${most} connections, ${escaped(date.slice(0, 10))}; blue: Reprise, grey: peers, line: no protection at all</text>
+  <text x="8" y="40">${most} connections, ${escaped(date.slice(0, 10))}; blue: Reprise, grey: peers and by hand, line: no protection at all</text>
   <line x1="${limit.toFixed(1)}" x2="${limit.toFixed(1)}" y1="${TOP - 4}" y2="${height - 24}" class="limit"/>${rows.join('')}
 </svg>
 `

@@ -18,6 +18,8 @@ export interface Measurement {
 
 const REPRISE = ['transaction', 'first-statement', 'lease-redis']
 const EXPRESS_ONLY = ['lease-postgres', 'memory', 'phases']
+/** The least that transaction mode can cost, to tell what of it is Reprise's own. */
+const BY_HAND = ['by-hand', 'first-statement-by-hand']
 const EXPRESS_PEERS = [
   ...['node-idempotency-redis', 'node-idempotency-memory', 'powertools-redis'],
   ...['express-idempotency-redis', 'express-idempotency-memory', 'dbos', 'dbos-phases'],
@@ -29,6 +31,7 @@ const FRESH: readonly string[] = [
   ),
   ...EXPRESS_ONLY.map((setup) => `express/${setup}`),
   'fastify/lease-postgres',
+  ...['express', 'fastify'].flatMap((framework) => BY_HAND.map((setup) => `${framework}/${setup}`)),
   ...EXPRESS_PEERS.map((setup) => `express/${setup}`),
   'fastify/node-idempotency-redis',
 ]
@@ -64,6 +67,11 @@ export const ROOMY_FLAGS: readonly string[] = ['--max-semi-space-size=64']
 /** Whether the variant is somebody else's. */
 export function isPeer(variant: string): boolean {
   return /node-idempotency|powertools|express-idempotency|dbos/.test(variant)
+}
+
+/** Whether the variant is Reprise. */
+export function isOwn(variant: string): boolean {
+  return !isPeer(variant) && !variant.endsWith('by-hand')
 }
 
 /** The variant beside what it is compared with. */

@@ -12,6 +12,7 @@ import { txOf } from 'reprise/express'
 import { advance, foreignCall, operation, phase, respond } from 'reprise/phases'
 import { postgresStore } from 'reprise/postgres'
 import { redisStore } from 'reprise/redis'
+import { byHand } from './by-hand.ts'
 import type { Route } from './frameworks.ts'
 import { PEERS } from './peers.ts'
 import { insertRide, insertRideAlone, type NewRide, type Ride, rideOf, SLOW } from './work.ts'
@@ -53,6 +54,8 @@ export const SETUPS: Readonly<Record<string, Setup>> = {
   'transaction-uncached': (task) => inTransaction(task, { isCached: false }),
   'first-statement': (task) =>
     inTransaction(task, { isCached: true, claim: 'with-first-statement' }),
+  'by-hand': (task) => byHand(task, false),
+  'first-statement-by-hand': (task) => byHand(task, true),
   'lease-postgres'(task) {
     const pool = poolOf(task, true)
     return leased(task, pool, createReprise({ store: postgresStore(pool), ...waiting(task) }))
