@@ -13,10 +13,11 @@ const folder = import.meta.dirname
 const root = join(folder, '..')
 const built = join(folder, '.built')
 
+const measures = !process.argv.includes('--help') && !process.argv.includes('--draw')
 // The cost of an import is that of the package as it is published.
-if (!existsSync(join(root, 'dist'))) run('npm', ['run', '--silent', 'build'])
-if (!existsSync(join(folder, 'peers', 'node_modules'))) {
-  console.error('The peers are not installed, so only Reprise and the bare handlers are measured.')
+if (measures) run(process.execPath, [join(root, 'scripts', 'prepack.mjs')])
+if (measures && !existsSync(join(folder, 'peers', 'node_modules'))) {
+  console.error('The peers are not installed, so they are left out.')
   console.error('To have them: npm ci --prefix bench/peers\n')
 }
 

@@ -1,5 +1,5 @@
 /**
- * Runs before the package is packed: builds it where nothing is built, or where a source is newer
+ * Runs before the package is packed or measured: builds it where nothing is built, or where a source is newer
  * than what was built from it. Without it `npm pack` would make a package without code, and say so
  * to nobody. What is up to date is left alone, because others may be reading it.
  */
@@ -35,12 +35,12 @@ function isStale() {
 }
 
 if (isStale()) {
-  console.error('dist is missing or older than src: builds it before it is packed.')
+  console.error('dist is missing or older than src: it is built first.')
   // The name of the package is all that goes to stdout.
   const stdio = ['ignore', process.stderr, process.stderr]
   const { status } = spawnSync('npm', ['run', 'build'], { cwd: root, stdio, shell: true })
   if (status !== 0) {
-    console.error('The build failed: there is nothing to pack.')
+    console.error('The build failed.')
     process.exit(status || 1)
   }
 }

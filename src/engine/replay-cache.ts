@@ -12,11 +12,18 @@ import type { BodyDigest, ComparedRequest } from '../core/fingerprint.ts'
 import { lengthPrefixed } from '../core/identity.ts'
 import { whole } from '../core/options.ts'
 import type { Origin } from '../core/record.ts'
+import {
+  type CachedFor,
+  type CachedReplay,
+  Entry,
+  entryOf,
+  type Shelved,
+  shelvedOf,
+} from './cached-answer.ts'
 import type { Clock } from './clock.ts'
 import type { Context } from './context.ts'
 import type { Job } from './job.ts'
 import type { Replayed } from './result.ts'
-import type { OpenedResponse } from './seal.ts'
 import { Shelf } from './shelf.ts'
 
 /** Bounds of the cache. */
@@ -55,17 +62,6 @@ export const replayCaching: ReplayCaching = {
   },
 }
 
-/** What is cached for a request. */
-export interface CachedReplay {
-  readonly response: OpenedResponse
-  readonly requestId: string | null
-  /** When the answer expires, by the process's clock. */
-  readonly expiresAt: number
-}
-
-/** The request that an answer is cached for. */
-export type CachedFor = Pick<Job, 'request' | 'identity' | 'fingerprint'>
-
 /** Who is told of a request that an answer from here has settled. */
 export type Listening = Pick<Context<never>, 'ended'>
 
@@ -90,86 +86,8 @@ function textOf({ identity, compared }: RecallRequest, route: string): string | 
   return lengthPrefixed(parts)
 }
 
-/** What an entry costs besides its body, and its text besides its characters. */
-const ENTRY_BYTES = 512
-const TEXT_BYTES = 1024
-
 /** Larger bodies are not copied: one object of their size costs the collector little. */
 const SHELVED_BYTES_MAX = 4096
-
-/** An answer that is kept at hand. */
-class Entry {
-  readonly request: string
-  readonly identity: CachedFor['identity']
-  readonly fingerprint: string
-  readonly response: OpenedResponse
-  readonly requestId: string | null
-  readonly expiresAt: number
-  readonly staleAt: number
-  /** All of the request, from when the answer was first given. */
-  text: string | undefined
-
-  constructor(asked: CachedFor, { response, requestId, expiresAt }: CachedReplay, staleAt: number) {
-    this.request = asked.request
-    this.identity = asked.identity
-    this.fingerprint = asked.fingerprint
-    this.response = response
-    this.requestId = requestId
-    this.expiresAt = expiresAt
-    this.staleAt = staleAt
-    this.text = undefined
-  }
-
-  get bytes(): number {
-    const { byteLength } = this.response.body
-    const own = ENTRY_BYTES + byteLength
-    return this.text === undefined ? own : own + TEXT_BYTES + 2 * this.text.length
-  }
-}
-
-/** An answer on the shelf, but for its body. */
-type Shelved = readonly [
-  ...identity: [id: string, caller: string, operation: string, key: string],
-  fingerprint: string,
-  requestId: string | null,
-  ...times: [expiresAt: number, staleAt: number],
-  ...head: [
-    OpenedResponse['status'],
-    OpenedResponse['headers'],
-    OpenedResponse['bodyBytesOmitted'],
-  ],
-]
-
-function shelvedOf(
-  { identity, fingerprint }: CachedFor,
-  { response, requestId, expiresAt }: CachedReplay,
-  staleAt: number,
-): Shelved {
-  const { id, caller, operation, key } = identity
-  const { status, headers, bodyBytesOmitted } = response
-  // Not put together of shorter lists: this is done for every request.
-  return [
-    id,
-    caller,
-    operation,
-    key,
-    fingerprint,
-    requestId,
-    expiresAt,
-    staleAt,
-    status,
-    headers,
-    bodyBytesOmitted,
-  ]
-}
-
-function entryOf(request: string, shelved: Shelved, body: Uint8Array): Entry {
-  const [id, caller, operation, key, fingerprint, requestId, expiresAt, staleAt, ...head] = shelved
-  const [status, headers, bodyBytesOmitted] = head
-  const asked = { request, identity: { id, caller, operation, key }, fingerprint }
-  const response = { status, headers, body, bodyBytesOmitted }
-  return new Entry(asked, { response, requestId, expiresAt }, staleAt)
-}
 
 /** Answers that are about as old. */
 class Generation {
