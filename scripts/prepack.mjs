@@ -40,7 +40,7 @@ if (isStale()) {
   const stdio = ['ignore', process.stderr, process.stderr]
   const { status } = spawnSync('npm', ['run', 'build'], { cwd: root, stdio, shell: true })
   if (status !== 0) {
-    console.error('The build failed.')
+    console.error('The build failed: there is nothing to pack.')
     process.exit(status || 1)
   }
 }
