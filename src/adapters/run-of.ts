@@ -23,7 +23,8 @@ interface Carrier {
  * when the request is not protected (no key, or another method).
  */
 export function runOf<Tx = unknown>(request: object): HttpRun<Tx> | undefined {
-  const { [RUN]: run }: Carrier = request
+  // Who has no request has no types either.
+  const run = (request as Carrier | undefined)?.[RUN]
   // Given by the adapter that the route is set up with, whose store decides what `tx` is.
   return (run ?? undefined) as HttpRun<Tx> | undefined
 }
@@ -46,15 +47,19 @@ export function txOf<Tx>(request: object): Tx {
  * @throws RepriseError `reprise-options-invalid` when it is already
  */
 export function markProtected(request: object): void {
-  const carrier: Carrier = request
-  if (carrier[RUN] !== undefined) {
+  if (Object.hasOwn(request, RUN)) {
     throw invalid('the route is protected twice: mount idempotent() once per route')
   }
-  carrier[RUN] = null
+  carry(request, null)
 }
 
 /** Gives the handler its run. */
 export function giveRun<Tx>(request: object, run: HttpRun<Tx>): void {
-  const carrier: Carrier = request
-  carrier[RUN] = run
+  carry(request, run)
+}
+
+/** Not as a member that is copied or logged with the others. */
+function carry(request: Carrier, run: HttpRun<unknown> | null): void {
+  if (Object.hasOwn(request, RUN)) request[RUN] = run
+  else Object.defineProperty(request, RUN, { value: run, writable: true, configurable: true })
 }

@@ -29,7 +29,8 @@ import { Shelf } from './shelf.ts'
 /** Bounds of the cache. */
 export interface ReplayCacheOptions {
   /**
-   * Memory for cached answers, in bytes.
+   * Memory for cached answers, in bytes. Half of it, 64 MiB at most, is for small answers that nobody has
+   * asked for again; a single answer can take no more than the rest.
    *
    * @default 16777216 (16 MiB)
    */
@@ -89,6 +90,9 @@ function textOf({ identity, compared }: RecallRequest, route: string): string | 
 /** Larger bodies are not copied: one object of their size costs the collector little. */
 const SHELVED_BYTES_MAX = 4096
 
+/** More than is asked for within the age of an answer; and all of it is taken at once. */
+const SHELF_BYTES_MAX = 67_108_864
+
 /** Answers that are about as old. */
 class Generation {
   readonly #byRequest = new Map<string, Entry>()
@@ -122,9 +126,9 @@ class Generation {
 }
 
 /**
- * Answers are put on a shelf. What is asked for comes into one of two generations, the young one, and
- * the old one goes as a whole: to take answers out one by one would cost each request more than all
- * the rest. Shelf and generations have half of the memory each.
+ * Small answers are put on a shelf. What is asked for, and what is large, comes into one of two
+ * generations, the young one, and the old one goes as a whole: to take answers out one by one would
+ * cost each request more than all the rest.
  */
 export class ReplayCache {
   #young = new Generation()
@@ -139,8 +143,9 @@ export class ReplayCache {
 
   constructor(clock: Pick<Clock, 'now'>, options: Required<ReplayCacheOptions>) {
     this.#clock = clock
-    this.#bytesMax = Math.floor(options.bytesMax / 2)
-    this.#shelf = new Shelf(this.#bytesMax)
+    const shelfBytes = Math.min(Math.floor(options.bytesMax / 2), SHELF_BYTES_MAX)
+    this.#shelf = new Shelf(shelfBytes)
+    this.#bytesMax = options.bytesMax - shelfBytes
     this.#ageMsMax = options.ageMsMax
   }
 
@@ -198,7 +203,7 @@ export class ReplayCache {
     return { outcome: 'replayed', response, requestId, expiresInMs: expiresAt - now }
   }
 
-  /** Keeps an answer, unless it alone is larger than the cache. */
+  /** Keeps an answer, unless it alone is larger than what there is for those that are asked for. */
   set(asked: CachedFor, replay: CachedReplay): void {
     const known = this.#find(asked.request)
     if (known !== undefined) this.#remove(known)

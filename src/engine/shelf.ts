@@ -6,7 +6,7 @@
  * here the collector never sees.
  *
  * ```
- *   block: … │ lengths │ JSON │ body │ lengths │ JSON │ body │ …   goes round, and writes over the oldest
+ *   block: … │ hash, lengths │ JSON │ body │ hash, lengths │ JSON │ body │ …   goes round, over the oldest
  *   places: where the answer to a request lies, by a hash of it; a later one may take its place
  * ```
  *
@@ -15,8 +15,8 @@
 
 import { powerOfTwo, textHash } from './text-hash.ts'
 
-/** Bytes of the two lengths before each. */
-const LENGTHS = 8
+/** Bytes before each: the hash of its name, the length of its JSON and that of its bytes. */
+const HEAD = 12
 
 /** Bytes of the block for each place: with a few hundred for each answer, one in ten is displaced. */
 const BYTES_PER_PLACE = 128
@@ -24,15 +24,14 @@ const BYTES_PER_PLACE = 128
 /** Things with some bytes, kept by name for as long as there is room. */
 export class Shelf<Thing> {
   readonly #capacity: number
-  readonly #places: Float64Array
-  #block: Buffer | undefined
+  /** The memory, there from when something is put in it: most processes have several shelves, and use one. */
+  #memory: { readonly block: Buffer; readonly places: Float64Array } | undefined
   /** Bytes that were ever written; what lies more than the capacity behind is written over. */
   #end: number
 
-  /** @param capacity - bytes of the block, which is there from when something is put in it */
+  /** @param capacity - bytes of the block; the table of places takes a sixteenth to an eighth as much */
   constructor(capacity: number) {
     this.#capacity = capacity
-    this.#places = new Float64Array(powerOfTwo(capacity / BYTES_PER_PLACE))
     // No place is zero, so that one which is has nothing.
     this.#end = capacity
   }
@@ -41,34 +40,42 @@ export class Shelf<Thing> {
   put(name: string, thing: Thing, bytes: Uint8Array): boolean {
     const text = JSON.stringify([name, thing])
     const textBytes = Buffer.byteLength(text)
-    const size = LENGTHS + textBytes + bytes.byteLength
+    const size = HEAD + textBytes + bytes.byteLength
     if (size > this.#capacity) return false
+    const { block, places } = (this.#memory ??= memoryOf(this.#capacity))
     const start = this.#room(size)
-    const block = (this.#block ??= Buffer.alloc(this.#capacity))
+    const hash = textHash(name)
     let at = start % this.#capacity
+    at = block.writeUInt32LE(hash, at)
     at = block.writeUInt32LE(textBytes, at)
     at = block.writeUInt32LE(bytes.byteLength, at)
     at += block.write(text, at)
     block.set(bytes, at)
     this.#end = start + size
-    this.#places[this.#placeOf(name)] = start
+    places[hash & (places.length - 1)] = start
     return true
   }
 
-  /** Takes what is kept under the name off the shelf; its bytes are a copy. */
+  /** Takes what is kept under the name off the shelf, where nothing of it is left. */
   take(name: string): { readonly thing: Thing; readonly bytes: Uint8Array } | undefined {
-    const place = this.#placeOf(name)
-    const start = this.#places[place] ?? 0
-    const block = this.#block
-    if (block === undefined || start === 0 || this.#end - start > this.#capacity) return undefined
-    const at = (start % this.#capacity) + LENGTHS
-    const textEnd = at + block.readUInt32LE(at - LENGTHS)
+    if (this.#memory === undefined) return undefined
+    const { block, places } = this.#memory
+    const hash = textHash(name)
+    const place = hash & (places.length - 1)
+    const start = places[place] ?? 0
+    if (start === 0 || this.#end - start > this.#capacity) return undefined
+    const at = start % this.#capacity
+    // Most that are found in its place are others, and it costs little to tell.
+    if (block.readUInt32LE(at) !== hash) return undefined
+    const textEnd = at + HEAD + block.readUInt32LE(at + 4)
+    const text = block.toString('utf8', at + HEAD, textEnd)
     // What `put` has written, of the same things.
-    const [own, thing] = JSON.parse(block.toString('utf8', at, textEnd)) as [string, Thing]
+    const [own, thing] = JSON.parse(text) as [string, Thing]
     if (own !== name) return undefined
-    this.#places[place] = 0
-    const length = block.readUInt32LE(at - LENGTHS / 2)
-    return { thing, bytes: new Uint8Array(block.subarray(textEnd, textEnd + length)) }
+    const bytes = copyOf(block.subarray(textEnd, textEnd + block.readUInt32LE(at + 8)))
+    places[place] = 0
+    block.fill(0, at, textEnd + bytes.byteLength)
+    return { thing, bytes }
   }
 
   /** Where the next so many bytes lie together. */
@@ -76,8 +83,16 @@ export class Shelf<Thing> {
     const left = this.#capacity - (this.#end % this.#capacity)
     return size <= left ? this.#end : this.#end + left
   }
+}
 
-  #placeOf(name: string): number {
-    return textHash(name) & (this.#places.length - 1)
-  }
+function memoryOf(capacity: number): { block: Buffer; places: Float64Array } {
+  const places = new Float64Array(powerOfTwo(capacity / BYTES_PER_PLACE))
+  return { block: Buffer.alloc(capacity), places }
+}
+
+/** In memory of its own: a small one would otherwise keep a block alive that others are cut from. */
+function copyOf(bytes: Uint8Array): Buffer {
+  const copy = Buffer.allocUnsafeSlow(bytes.byteLength)
+  copy.set(bytes)
+  return copy
 }

@@ -304,6 +304,8 @@ describe('the way to the run', () => {
 
   it('ends in a sentence where there is no transaction', () => {
     expect(() => txOf({})).toThrow(/set transaction on the route/)
+    // @ts-expect-error Without types nobody says that there is a request.
+    expect(() => txOf(undefined)).toThrow(/set transaction on the route/)
   })
 
   it('can not be taken twice', () => {
@@ -311,6 +313,15 @@ describe('the way to the run', () => {
     markProtected(request)
 
     expect(() => markProtected(request)).toThrow(/protected twice/)
+  })
+
+  it('is not that of requests that are made of a protected one', () => {
+    const request = {}
+    markProtected(request)
+
+    expect(Reflect.ownKeys({ ...request })).toEqual([])
+    expect(() => markProtected({ ...request })).not.toThrow()
+    expect(() => markProtected(Object.create(request))).not.toThrow()
   })
 })
 

@@ -145,6 +145,31 @@ describe('the replay cache', () => {
     }
   })
 
+  it('gives no earlier answer once a large one has gone', () => {
+    const cache = new ReplayCache(new FakeClock(), { bytesMax: 40_000, ageMsMax: 100 })
+    cache.set(asked('a'), entry(30))
+    cache.set(asked('a'), entry(5000))
+    for (const name of 'bcdefgh') cache.set(asked(name), entry(5000))
+
+    expect(given(cache, 'a')).toBeUndefined()
+  })
+
+  it('does not copy large bodies', () => {
+    const cache = new ReplayCache(new FakeClock(), { bytesMax: 40_000, ageMsMax: 100 })
+    const large = entry(5000)
+    cache.set(asked('a'), large)
+
+    expect(given(cache, 'a')?.response.body).toBe(large.response.body)
+  })
+
+  it('can be told of more memory than there is', () => {
+    const bytesMax = Number.MAX_SAFE_INTEGER
+    const cache = new ReplayCache(new FakeClock(), { bytesMax, ageMsMax: 100 })
+    cache.set(asked('a'), entry(10))
+
+    expect(given(cache, 'a')).toBeDefined()
+  })
+
   it('keeps all of a response', () => {
     const cache = new ReplayCache(new FakeClock(), { bytesMax: 10_000, ageMsMax: 100 })
     const headers = [['Set-Cookie', 'a=1'] as const, ['X-Ünicode', '日本 "quoted"\n'] as const]
@@ -155,7 +180,7 @@ describe('the replay cache', () => {
 
       const replayed = given(cache, 'a')
       expect(replayed).toMatchObject({ requestId: 'req_1', expiresInMs: 70 })
-      expect(replayed?.response).toEqual(kept)
+      expect(replayed?.response).toEqual({ ...kept, body: Buffer.from(body) })
     }
   })
 

@@ -55,6 +55,14 @@ export class Grant {
     onGranted()
   }
 
+  /** It is refused, or treated as if it were. */
+  refuse(): void {
+    const { onRefused } = this
+    this.isGranted = false
+    this.#forget()
+    onRefused()
+  }
+
   /** Who listened for the other answer would be kept for as long as the handler's `tx`. */
   #forget(): void {
     this.onGranted = nobody
@@ -64,10 +72,7 @@ export class Grant {
   /** The claim failed with `error`; gives what the handler is told. */
   fail(error: unknown): unknown {
     if (!isRefused(error)) return error
-    this.isGranted = false
-    const { onRefused } = this
-    this.#forget()
-    onRefused()
+    this.refuse()
     return new DuplicateRequest({ cause: error })
   }
 
@@ -201,7 +206,7 @@ class PostgresHeldClaim implements HeldClaim {
     const grant = this.#grant
     grant.isGranted = false
     this.#session.rehearse(() => {
-      grant.onRefused()
+      grant.refuse()
       return new DuplicateRequest()
     })
   }

@@ -20,11 +20,11 @@ export class SeenIds {
 
   has(id: string): boolean {
     const hash = textHash(id)
-    return this.#hashes[hash % COUNT] === hash
+    return this.#hashes[hash & (COUNT - 1)] === hash
   }
 
   add(id: string): void {
     const hash = textHash(id)
-    this.#hashes[hash % COUNT] = hash
+    this.#hashes[hash & (COUNT - 1)] = hash
   }
 }
