@@ -75,12 +75,11 @@ interface Asked {
 async function keep(tx: pg.PoolClient, { ride, key, isTogether }: Asked): Promise<Ride> {
   const id = hash('sha256', `acct_1 POST /rides ${key}`, 'buffer')
   const said = hash('sha256', JSON.stringify(ride), 'buffer')
-  const claimed = together(tx, () => [
+  const [, , done] = await together(tx, () => [
     tx.query('begin'),
     tx.query({ ...CLAIM, values: [id, id.readBigInt64BE()] }),
     ...(isTogether ? [insertRide(tx, ride)] : []),
   ])
-  const [, , done] = await claimed
   // The third, where it was sent with the others, is what `insertRide` gave.
   const answer = (done as Ride | undefined) ?? (await insertRide(tx, ride))
   const kept = [id, 'acct_1', 'POST /rides', key, said, Buffer.from(JSON.stringify(answer))]

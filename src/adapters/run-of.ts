@@ -9,7 +9,7 @@ import type { HttpRun } from './watched-handler.ts'
 
 /**
  * Where a request has its run: no client can name it. Not in a map beside it, however weak: a run leads
- * back to its request, so both would outlive every collection of young objects, a third of what did.
+ * back to its request, so both would outlive every collection of young objects.
  */
 const RUN: unique symbol = Symbol('reprise.run')
 
@@ -55,11 +55,12 @@ export function markProtected(request: object): void {
 
 /** Gives the handler its run. */
 export function giveRun<Tx>(request: object, run: HttpRun<Tx>): void {
-  carry(request, run)
+  const carrier: Carrier = request
+  if (Object.hasOwn(request, RUN)) carrier[RUN] = run
+  else carry(request, run)
 }
 
 /** Not as a member that is copied or logged with the others. */
-function carry(request: Carrier, run: HttpRun<unknown> | null): void {
-  if (Object.hasOwn(request, RUN)) request[RUN] = run
-  else Object.defineProperty(request, RUN, { value: run, writable: true, configurable: true })
+function carry(request: object, run: HttpRun<unknown> | null): void {
+  Object.defineProperty(request, RUN, { value: run, writable: true, configurable: true })
 }

@@ -2,8 +2,8 @@
  * Answers that nobody has asked for again, as bytes in one block of memory.
  *
  * Every answer is put here and hardly any is taken. As objects they would outlive the collections of
- * young ones, each of which copies what is left: a tenth of the time that a request took. What lies
- * here the collector never sees.
+ * young ones, each of which copies what is left: a fifth of the collector's time. What lies here it
+ * never sees.
  *
  * ```
  *   block: … │ hash, lengths │ JSON │ body │ hash, lengths │ JSON │ body │ …   goes round, over the oldest
@@ -24,7 +24,7 @@ const BYTES_PER_PLACE = 128
 /** Things with some bytes, kept by name for as long as there is room. */
 export class Shelf<Thing> {
   readonly #capacity: number
-  /** The memory, there from when something is put in it: most processes have several shelves, and use one. */
+  /** There from when something is put in it. */
   #memory: { readonly block: Buffer; readonly places: Float64Array } | undefined
   /** Bytes that were ever written; what lies more than the capacity behind is written over. */
   #end: number
