@@ -243,10 +243,12 @@ export class Guard<Req, Tx> {
         return { kind: 'answered', response: { ...response, headers } }
       }
       case 'replayed': {
-        const isAllowed = this.options.authorizeReplay?.(asked.request) ?? true
+        const { authorizeReplay } = this.options
+        // Nothing but `true` is a permission: a function that forgot to answer gives none.
+        const isAllowed = authorizeReplay === undefined || authorizeReplay(asked.request)
         return isLater(isAllowed)
-          ? isAllowed.then((is: boolean | undefined) => this.#replay(is ?? true, run, result))
-          : this.#replay(isAllowed, run, result)
+          ? isAllowed.then((is) => this.#replay(is === true, run, result))
+          : this.#replay(isAllowed === true, run, result)
       }
       case 'in_progress':
       case 'postponed':
