@@ -244,11 +244,10 @@ export class Guard<Req, Tx> {
       }
       case 'replayed': {
         const { authorizeReplay } = this.options
-        // Nothing but `true` is a permission: a function that forgot to answer gives none.
-        const isAllowed = authorizeReplay === undefined || authorizeReplay(asked.request)
-        return isLater(isAllowed)
-          ? isAllowed.then((is) => this.#replay(is === true, run, result))
-          : this.#replay(isAllowed === true, run, result)
+        const permission: unknown = authorizeReplay === undefined || authorizeReplay(asked.request)
+        return isLater(permission)
+          ? permission.then((given) => this.#replay(given, run, result))
+          : this.#replay(permission, run, result)
       }
       case 'in_progress':
       case 'postponed':
@@ -263,8 +262,9 @@ export class Guard<Req, Tx> {
     }
   }
 
-  #replay(isAllowed: boolean, run: LookedAt, replayed: Replayed): Protected {
-    if (!isAllowed) return this.#refused({ ...REPLAY_FORBIDDEN, key: run.key })
+  /** Nothing but `true` is a permission: a function that forgot to answer gives none. */
+  #replay(permission: unknown, run: LookedAt, replayed: Replayed): Protected {
+    if (permission !== true) return this.#refused({ ...REPLAY_FORBIDDEN, key: run.key })
     const { response, requestId, expiresInMs } = replayed
     if (this.options.sensitive === true && response.bodyBytesOmitted !== null) {
       return this.#refused({ ...RESULT_GONE, key: run.key })
