@@ -1,13 +1,17 @@
-import { defineConfig } from 'vitest/config'
+import { defineConfig, type ViteUserConfig } from 'vitest/config'
 
-export default defineConfig({
+/** What `npm test` and `npm run proof` have in common. */
+export const settings = {
   // The examples import the package by its name; `paths` of the nearest tsconfig.json say where it is.
   resolve: { tsconfigPaths: true },
   test: {
-    include: ['test/**/*.test.ts'],
-    // Installed and run apart, by `npm run orms`.
+    // The ORMs are installed and run apart, by `npm run orms`.
     exclude: ['**/node_modules/**', 'test/orms/**'],
     globalSetup: ['test/support/global-setup.ts'],
+    setupFiles: ['test/support/own-globals.ts'],
+    // One process runs many files: loading the sources anew for each file took longer than most tests.
+    isolate: false,
+    reporters: ['default', './test/support/slowest-files.ts'],
     // Generous, because a busy machine is no bug: nothing waits this long when all is well.
     testTimeout: 180_000,
     hookTimeout: 180_000,
@@ -15,4 +19,9 @@ export default defineConfig({
     maxWorkers: '100%',
     allowOnly: false,
   },
+} satisfies ViteUserConfig
+
+export default defineConfig({
+  ...settings,
+  test: { ...settings.test, include: ['test/**/*.test.ts'], provide: { isProof: false } },
 })

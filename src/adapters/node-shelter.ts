@@ -77,7 +77,8 @@ export class Shelter {
   enter(guest: Guest): void {
     this.#guests.add(guest)
     // The client may have left while others worked on the request.
-    if (this.#connection.destroyed || !this.#connection.writable) this.#hide()
+    const { destroyed, readable, writable } = this.#connection
+    if (destroyed || !writable || (this.#isSocket && !readable)) this.#hide()
   }
 
   /** To be called right before the answer is sent. */
@@ -102,12 +103,19 @@ export class Shelter {
     if (this.#blind !== undefined) return
     this.#blind = new Cover(this.#connection)
     this.#blind.property('writable', () => true)
+    // Express 5 asks this before it reads a body, also one that has arrived whole.
+    if (this.#isSocket) this.#blind.property('readable', () => true)
     this.#blind.property('destroyed', () => false)
   }
 
   /** Whoever still reads a body has to know that the rest will not come. */
   #isParting(event: unknown): boolean {
-    return PARTING.has(event) || (event === 'end' && this.#connection instanceof Socket)
+    return PARTING.has(event) || (event === 'end' && this.#isSocket)
+  }
+
+  /** Whether this is no stream of HTTP/2, which ends with the body of its request. */
+  get #isSocket(): boolean {
+    return this.#connection instanceof Socket
   }
 
   get #isReceived(): boolean {

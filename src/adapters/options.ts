@@ -166,8 +166,8 @@ export interface HttpOptions<Req, Tx = unknown> extends RunOptions {
    */
   readonly sensitive?: boolean
   /**
-   * Asked before a stored answer is given again; `false` refuses with 403. For permissions that may
-   * have been lost since.
+   * Asked before a stored answer is given again: `true` allows it, and every other value, none
+   * included, refuses with 403. For permissions that may have been lost since.
    *
    * @default every caller who passed authentication
    */

@@ -243,10 +243,11 @@ export class Guard<Req, Tx> {
         return { kind: 'answered', response: { ...response, headers } }
       }
       case 'replayed': {
-        const isAllowed = this.options.authorizeReplay?.(asked.request) ?? true
-        return isLater(isAllowed)
-          ? isAllowed.then((is: boolean | undefined) => this.#replay(is ?? true, run, result))
-          : this.#replay(isAllowed, run, result)
+        const { authorizeReplay } = this.options
+        const permission: unknown = authorizeReplay === undefined || authorizeReplay(asked.request)
+        return isLater(permission)
+          ? permission.then((given) => this.#replay(given, run, result))
+          : this.#replay(permission, run, result)
       }
       case 'in_progress':
       case 'postponed':
@@ -261,8 +262,9 @@ export class Guard<Req, Tx> {
     }
   }
 
-  #replay(isAllowed: boolean, run: LookedAt, replayed: Replayed): Protected {
-    if (!isAllowed) return this.#refused({ ...REPLAY_FORBIDDEN, key: run.key })
+  /** Nothing but `true` is a permission: a function that forgot to answer gives none. */
+  #replay(permission: unknown, run: LookedAt, replayed: Replayed): Protected {
+    if (permission !== true) return this.#refused({ ...REPLAY_FORBIDDEN, key: run.key })
     const { response, requestId, expiresInMs } = replayed
     if (this.options.sensitive === true && response.bodyBytesOmitted !== null) {
       return this.#refused({ ...RESULT_GONE, key: run.key })

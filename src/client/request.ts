@@ -105,8 +105,10 @@ async function bytesOf(
   }
   // Writes each kind of body as `fetch` would, and names its type; forms get their boundary here.
   const written = content == null && request ? request : new Response(content)
+  // The bytes come before the type: `@hono/node-server` replaces `Response` for the whole process, and
+  // its class takes every blob for plain text until its body is read.
+  const bytes = await written.arrayBuffer()
   const type = written.headers.get('Content-Type')
   if (type && !headers.has('Content-Type')) headers.set('Content-Type', type)
-  const bytes = await written.arrayBuffer()
   return bytes.byteLength ? new Uint8Array(bytes) : null
 }

@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest'
+import { atLength } from '../support/at-length.ts'
 import { Simulation } from './simulation.ts'
 
 /** `SIMULATION_SEEDS=100000` plays more; `SIMULATION_FIRST` begins with another than the first. */
-const SEEDS = Number(process.env['SIMULATION_SEEDS'] ?? 200)
+const SEEDS = Number(process.env['SIMULATION_SEEDS'] ?? atLength(60, 200))
 const FIRST = Number(process.env['SIMULATION_FIRST'] ?? 1)
 
 const ENDS = [

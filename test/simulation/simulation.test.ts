@@ -2,11 +2,12 @@ import { execFile } from 'node:child_process'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { describe, expect, it } from 'vitest'
+import { atLength } from '../support/at-length.ts'
 import { playSeed } from './run.ts'
 import { replayOf, shrink } from './shrink.ts'
 
 /** `SIMULATION_SEEDS=100000` plays more; `SIMULATION_FIRST` begins with another than the first. */
-const SEEDS = Number(process.env['SIMULATION_SEEDS'] ?? 2000)
+const SEEDS = Number(process.env['SIMULATION_SEEDS'] ?? atLength(300, 2000))
 const FIRST = Number(process.env['SIMULATION_FIRST'] ?? 1)
 
 /** What has to come about in so many worlds: one in which nothing goes wrong proves nothing. */

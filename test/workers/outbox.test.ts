@@ -2,11 +2,12 @@ import { join } from 'node:path'
 import { describe, expect, it, vi } from 'vitest'
 import { query } from '../../scripts/servers/postgres.ts'
 import { Chance } from '../engine/chance.ts'
+import { atLength } from '../support/at-length.ts'
 import { useProgram } from '../support/children.ts'
 import type { OutboxMessage, OutboxTask } from './outbox-program.ts'
 import { freshNode, node, type StageAll } from './world.ts'
 
-const JOBS = 50_000
+const JOBS = atLength(10_000, 50_000)
 const WRITERS = 8
 const PER_TRANSACTION = 25
 const BATCH_MAX = 200

@@ -139,6 +139,21 @@ export const markChecks: readonly AdapterCheck[] = [
     },
   },
   {
+    name: 'gives no replay without a plain true from authorizeReplay',
+    check: async (harness) => {
+      const answers: readonly unknown[] = [undefined, null, 0, 1, '', 'false', 'true', {}]
+      for (const answer of answers.flatMap((value) => [value, Promise.resolve(value)])) {
+        // JavaScript may answer anything.
+        const authorizeReplay = () => answer as boolean
+        await inWorld(harness, { options: { authorizeReplay } }, async (world) => {
+          await world.ask()
+          assert.equal((await world.ask()).status, 403)
+          assert.equal(world.runs, 1)
+        })
+      }
+    },
+  },
+  {
     name: 'takes another version of the API for another request',
     check: (harness) => {
       const version = (request: unknown) => harness.header(request, 'x-version')

@@ -1,0 +1,3 @@
+import { describeDesign } from './design.ts'
+
+describeDesign('embedded')
