@@ -1,0 +1,40 @@
+/**
+ * Installs the packages of a folder that has a manifest and a lock of its own, on demand: what only some tests
+ * need, and what weighs more than everything else together, is not in the manifest of the repository.
+ */
+
+import { spawnSync } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+
+/**
+ * Runs `npm ci` in a folder, unless what is there was installed from the same files and with the same Node.
+ * Answers whether it had to install.
+ *
+ * @param {string} folder
+ * @param {object} [options]
+ * @param {readonly string[]} [options.files] - what else, besides the lock, decides what is installed
+ * @param {readonly string[]} [options.then] - commands that finish the installation
+ * @param {NodeJS.ProcessEnv} [options.env]
+ * @throws Error if a command fails, with what it wrote
+ */
+export function installFolder(folder, { files = [], then = [], env = process.env } = {}) {
+  const stamp = join(folder, 'node_modules', '.stamp')
+  const digest = createHash('sha256')
+  for (const file of ['package-lock.json', ...files])
+    digest.update(readFileSync(join(folder, file)))
+  const installed = `${process.version} ${digest.digest('hex')}`
+  if (existsSync(stamp) && readFileSync(stamp, 'utf8') === installed) return false
+
+  // An installation that ended half-way has no stamp.
+  rmSync(stamp, { force: true })
+  for (const command of ['npm ci --no-audit --no-fund --loglevel=error', ...then]) {
+    const { status, stdout, stderr } = spawnSync(command, {
+      ...{ cwd: folder, env, shell: true, encoding: 'utf8' },
+    })
+    if (status !== 0) throw new Error(`${command} failed in ${folder}:\n${stdout}${stderr}`)
+  }
+  writeFileSync(stamp, installed)
+  return true
+}
