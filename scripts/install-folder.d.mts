@@ -5,4 +5,4 @@ export interface InstallOptions {
   readonly env?: NodeJS.ProcessEnv
 }
 
-export function installFolder(folder: string, options?: InstallOptions): boolean
+export function installFolder(folder: string, options?: InstallOptions): Promise<boolean>

@@ -3,10 +3,13 @@
  * need, and what weighs more than everything else together, is not in the manifest of the repository.
  */
 
-import { spawnSync } from 'node:child_process'
+import { exec } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
+
+const run = promisify(exec)
 
 /**
  * Runs `npm ci` in a folder, unless what is there was installed from the same files and with the same Node.
@@ -19,7 +22,7 @@ import { join } from 'node:path'
  * @param {NodeJS.ProcessEnv} [options.env]
  * @throws Error if a command fails, with what it wrote
  */
-export function installFolder(folder, { files = [], then = [], env = process.env } = {}) {
+export async function installFolder(folder, { files = [], then = [], env = process.env } = {}) {
   const stamp = join(folder, 'node_modules', '.stamp')
   const digest = createHash('sha256')
   for (const file of ['package-lock.json', ...files])
@@ -30,10 +33,11 @@ export function installFolder(folder, { files = [], then = [], env = process.env
   // An installation that ended half-way has no stamp.
   rmSync(stamp, { force: true })
   for (const command of ['npm ci --no-audit --no-fund --loglevel=error', ...then]) {
-    const { status, stdout, stderr } = spawnSync(command, {
-      ...{ cwd: folder, env, shell: true, encoding: 'utf8' },
-    })
-    if (status !== 0) throw new Error(`${command} failed in ${folder}:\n${stdout}${stderr}`)
+    try {
+      await run(command, { cwd: folder, env, maxBuffer: Number.POSITIVE_INFINITY })
+    } catch (error) {
+      throw new Error(`${command} failed in ${folder}:\n${error.stdout}${error.stderr}`)
+    }
   }
   writeFileSync(stamp, installed)
   return true

@@ -11,7 +11,7 @@ const root = join(import.meta.dirname, '..')
 
 try {
   console.log('Installing the ORMs into test/orms, unless they are there …')
-  installFolder(join(root, 'test', 'orms'), {
+  await installFolder(join(root, 'test', 'orms'), {
     files: ['schema.prisma'],
     then: ['npm exec --no -- prisma generate --schema=schema.prisma'],
     // Generating needs no engine, but is not done without one: any program will do.
