@@ -86,7 +86,9 @@ async function bundle(names, { dir, format, ending, sourcemap }) {
     },
   })
   const entries = output.filter((file) => file.type === 'chunk' && file.isEntry)
-  return new Map(entries.map(({ name, exports }) => [name, exports]))
+  return new Map(
+    entries.map(({ fileName, exports }) => [fileName.slice(0, -ending.length), exports]),
+  )
 }
 
 /** The ES module for Node: the same objects as `require` gives, under the same names. */

@@ -1,7 +1,7 @@
 /** Files, commands and variables of an installation. */
 export interface InstallOptions {
   readonly files?: readonly string[]
-  readonly then?: readonly string[]
+  readonly finish?: readonly string[]
   readonly env?: NodeJS.ProcessEnv
 }
 

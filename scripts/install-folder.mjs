@@ -18,11 +18,11 @@ const run = promisify(exec)
  * @param {string} folder
  * @param {object} [options]
  * @param {readonly string[]} [options.files] - what else, besides the lock, decides what is installed
- * @param {readonly string[]} [options.then] - commands that finish the installation
+ * @param {readonly string[]} [options.finish] - commands that finish the installation
  * @param {NodeJS.ProcessEnv} [options.env]
  * @throws Error if a command fails, with what it wrote
  */
-export async function installFolder(folder, { files = [], then = [], env = process.env } = {}) {
+export async function installFolder(folder, { files = [], finish = [], env = process.env } = {}) {
   const stamp = join(folder, 'node_modules', '.stamp')
   const digest = createHash('sha256')
   for (const file of ['package-lock.json', ...files])
@@ -32,11 +32,12 @@ export async function installFolder(folder, { files = [], then = [], env = proce
 
   // An installation that ended half-way has no stamp.
   rmSync(stamp, { force: true })
-  for (const command of ['npm ci --no-audit --no-fund --loglevel=error', ...then]) {
+  for (const command of ['npm ci --no-audit --no-fund --loglevel=error', ...finish]) {
     try {
       await run(command, { cwd: folder, env, maxBuffer: Number.POSITIVE_INFINITY })
     } catch (error) {
-      throw new Error(`${command} failed in ${folder}:\n${error.stdout}${error.stderr}`)
+      const text = `${command} failed in ${folder}:\n${error.stdout}${error.stderr}`
+      throw new Error(text, { cause: error })
     }
   }
   writeFileSync(stamp, installed)

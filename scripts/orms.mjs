@@ -13,7 +13,7 @@ try {
   console.log('Installing the ORMs into test/orms, unless they are there …')
   await installFolder(join(root, 'test', 'orms'), {
     files: ['schema.prisma'],
-    then: ['npm exec --no -- prisma generate --schema=schema.prisma'],
+    finish: ['npm exec --no -- prisma generate --schema=schema.prisma'],
     // Generating needs no engine, but is not done without one: any program will do.
     env: { ...process.env, PRISMA_SCHEMA_ENGINE_BINARY: process.execPath },
   })

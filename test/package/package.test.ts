@@ -33,16 +33,14 @@ afterAll(async () => {
 describe('the manifest', () => {
   test('names the files of each subpath for every module format', () => {
     const expected = entries.map(({ subpath, name }) => [subpath, conditionsOf(name)])
-    expected.push(['./package.json', './package.json' as never])
-    expect(manifest.exports).toEqual(Object.fromEntries(expected))
+    const others = { './package.json': './package.json' }
+    expect(manifest.exports).toEqual({ ...Object.fromEntries(expected), ...others })
     // Conditions are tried in the order in which they are written.
-    const [first] = entries
     for (const { conditions } of entries) {
       expect(Object.keys(conditions)).toEqual(['module', 'import', 'require'])
       expect(Object.keys(conditions.import)).toEqual(['types', 'node', 'default'])
       expect(Object.keys(conditions.require)).toEqual(['types', 'default'])
     }
-    expect(first?.subpath).toBe('.')
   })
 
   test('names the same types for compilers that do not read exports', () => {
