@@ -4,39 +4,33 @@
  */
 
 import { spawnSync } from 'node:child_process'
-import { createHash } from 'node:crypto'
-import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { installFolder } from './install-folder.mjs'
 
 const root = join(import.meta.dirname, '..')
-const folder = join(root, 'test', 'orms')
-const stamp = join(folder, 'node_modules', '.stamp')
 
-const digest = createHash('sha256')
-for (const file of ['package-lock.json', 'schema.prisma']) {
-  digest.update(readFileSync(join(folder, file)))
+try {
+  console.log('Installing the ORMs into test/orms, unless they are there …')
+  await installFolder(join(root, 'test', 'orms'), {
+    files: ['schema.prisma'],
+    finish: ['npm exec --no -- prisma generate --schema=schema.prisma'],
+    // Generating needs no engine, but is not done without one: any program will do.
+    env: { ...process.env, PRISMA_SCHEMA_ENGINE_BINARY: process.execPath },
+  })
+} catch (error) {
+  console.error(
+    `\nTHE ORMS COULD NOT BE INSTALLED, SO NOTHING OF THEM WAS TESTED: ${error.message}`,
+  )
+  process.exit(1)
 }
-const installed = `${process.version} ${digest.digest('hex')}`
-
-// Generating needs no engine, but is not done without one: any program will do.
-const env = { ...process.env, PRISMA_SCHEMA_ENGINE_BINARY: process.execPath }
-
-if (!existsSync(stamp) || readFileSync(stamp, 'utf8') !== installed) {
-  console.log('Installing the ORMs into test/orms …')
-  run('npm ci --no-audit --no-fund --loglevel=error', folder)
-  run('npm exec --no -- prisma generate --schema=schema.prisma', folder)
-  writeFileSync(stamp, installed)
-}
-run('oxlint --type-aware --deny-warnings test/orms', root)
-run('tsc --noEmit -p test/orms', root)
-run('vitest run --config test/orms/vitest.config.ts', root)
+run('oxlint --type-aware --deny-warnings test/orms')
+run('tsc --noEmit -p test/orms')
+run('vitest run --config test/orms/vitest.config.ts')
 
 /** Runs a command; where it fails, says so and ends everything. */
-function run(command, cwd) {
-  const { status } = spawnSync(command, { cwd, env, stdio: 'inherit', shell: true })
+function run(command) {
+  const { status } = spawnSync(command, { cwd: root, stdio: 'inherit', shell: true })
   if (status === 0) return
-  const what =
-    cwd === folder ? 'THE ORMS COULD NOT BE INSTALLED, SO NOTHING OF THEM WAS TESTED: ' : ''
-  console.error(`\n${what}${command} failed.`)
+  console.error(`\n${command} failed.`)
   process.exit(status || 1)
 }
