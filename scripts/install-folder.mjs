@@ -1,45 +1,129 @@
 /**
- * Installs the packages of a folder that has a manifest and a lock of its own, on demand: what only some tests
- * need, and what weighs more than everything else together, is not in the manifest of the repository.
+ * Installs the packages of a folder that has a package.json and a lock file of its own, such as
+ * `test/browser`: `node scripts/install-folder.mjs test/browser`. Does nothing if they are there as
+ * the lock file says. What it installs runs no install script.
+ *
+ * npm works in a folder beside the final one, which takes the final name at the end in one step:
+ * whoever finds `node_modules` finds all of it, also if two processes install at once.
+ *
+ * Exit code 0: installed. Exit code 1: could not be installed; the reason is on standard error.
  */
 
-import { exec } from 'node:child_process'
+import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
-import { promisify } from 'node:util'
+import {
+  copyFileSync,
+  existsSync,
+  mkdtempSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
+import { join, resolve } from 'node:path'
 
-const run = promisify(exec)
+const STAMP = '.installed'
+const FILES = ['package.json', 'package-lock.json', '.npmrc']
+const FLAGS = ['--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error']
+/** First from npm's cache alone, which takes no network; then with the network, trying once more. */
+const SOURCES = [
+  ['--offline'],
+  ['--prefer-offline', '--fetch-retries=1', '--fetch-retry-mintimeout=1000'],
+]
+
+/** The packages could not be installed; the message says why. */
+export class NotInstalled extends Error {}
 
 /**
- * Runs `npm ci` in a folder, unless what is there was installed from the same files and with the same Node.
- * Answers whether it had to install.
+ * Installs the packages of `folder`, unless they are there.
  *
- * @param {string} folder
+ * @param {string} folder - has package.json and package-lock.json
  * @param {object} [options]
- * @param {readonly string[]} [options.files] - what else, besides the lock, decides what is installed
- * @param {readonly string[]} [options.finish] - commands that finish the installation
- * @param {NodeJS.ProcessEnv} [options.env]
- * @throws Error if a command fails, with what it wrote
+ * @param {(folder: string) => void | Promise<void>} [options.prepare] - does what else belongs to the
+ *   installation, below `node_modules` of the folder that it is given
+ * @param {readonly string[]} [options.also] - files beside the lock file that `prepare` depends on
+ * @throws NotInstalled where a package is neither in npm's cache nor can be fetched
  */
-export async function installFolder(folder, { files = [], finish = [], env = process.env } = {}) {
-  const stamp = join(folder, 'node_modules', '.stamp')
-  const digest = createHash('sha256')
-  for (const file of ['package-lock.json', ...files])
-    digest.update(readFileSync(join(folder, file)))
-  const installed = `${process.version} ${digest.digest('hex')}`
-  if (existsSync(stamp) && readFileSync(stamp, 'utf8') === installed) return false
+export async function installFolder(folder, { prepare = () => {}, also = [] } = {}) {
+  const mark = markOf(folder, also)
+  const modules = join(folder, 'node_modules')
+  if (isInstalled(modules, mark)) return
 
-  // An installation that ended half-way has no stamp.
-  rmSync(stamp, { force: true })
-  for (const command of ['npm ci --no-audit --no-fund --loglevel=error', ...finish]) {
+  const draft = mkdtempSync(join(folder, '.installing-'))
+  try {
+    for (const file of FILES) {
+      if (existsSync(join(folder, file))) copyFileSync(join(folder, file), join(draft, file))
+    }
+    runNpm(draft)
+    await prepare(draft)
+    writeFileSync(join(draft, 'node_modules', STAMP), mark)
+    moveInto(modules, draft, mark)
+  } finally {
+    rmSync(draft, { recursive: true, force: true })
+  }
+}
+
+/** Names the state of the folder. It is the same for every Node, because nothing is compiled. */
+function markOf(folder, also) {
+  const digest = createHash('sha256')
+  for (const file of ['package-lock.json', ...also]) digest.update(readFileSync(join(folder, file)))
+  return `${process.platform} ${process.arch} ${digest.digest('hex')}`
+}
+
+function isInstalled(modules, mark) {
+  const stamp = join(modules, STAMP)
+  return existsSync(stamp) && readFileSync(stamp, 'utf8') === mark
+}
+
+function runNpm(folder) {
+  let output = ''
+  for (const source of SOURCES) {
+    const { status, stdout, stderr, error } = spawnSync('npm', ['ci', ...FLAGS, ...source], {
+      cwd: folder,
+      encoding: 'utf8',
+      shell: process.platform === 'win32',
+    })
+    if (status === 0) return
+    output = error?.message ?? `${stdout}${stderr}`
+  }
+  throw new NotInstalled(`npm could not install it: ${reasonOf(output)}`)
+}
+
+/** The first line of npm's that says something to a person. */
+function reasonOf(output) {
+  const lines = output.split('\n').map((line) => line.replace(/^npm (error|ERR!) ?/, '').trim())
+  const isWord = (line) => line !== '' && !/^(code|errno|syscall|A complete log)/.test(line)
+  return lines.find(isWord) ?? 'it did not say why'
+}
+
+/** Gives the finished packages their name. If another process was faster, its packages stay. */
+function moveInto(modules, draft, mark) {
+  for (;;) {
     try {
-      await run(command, { cwd: folder, env, maxBuffer: Number.POSITIVE_INFINITY })
+      return renameSync(join(draft, 'node_modules'), modules)
     } catch (error) {
-      const text = `${command} failed in ${folder}:\n${error.stdout}${error.stderr}`
-      throw new Error(text, { cause: error })
+      if (!['ENOTEMPTY', 'EEXIST', 'EPERM'].includes(error.code)) throw error
+      if (isInstalled(modules, mark)) return
+      moveAway(modules, mkdtempSync(join(draft, 'old-')))
     }
   }
-  writeFileSync(stamp, installed)
-  return true
+}
+
+function moveAway(modules, place) {
+  try {
+    renameSync(modules, place)
+  } catch (error) {
+    // Another process moved it away.
+    if (error.code !== 'ENOENT') throw error
+  }
+}
+
+if (process.argv[1] === import.meta.filename) {
+  try {
+    await installFolder(resolve(process.argv[2] ?? '.'))
+  } catch (error) {
+    if (!(error instanceof NotInstalled)) throw error
+    console.error(error.message)
+    process.exitCode = 1
+  }
 }

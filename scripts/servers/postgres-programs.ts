@@ -40,11 +40,15 @@ export async function installedPrograms(): Promise<string | undefined> {
 /**
  * The folder with the programs that come in an npm package.
  *
- * They are copied into `directory` where they do not work in place: under a folder that `nobody` may
- * not enter, or where install scripts were not allowed to make the links between the libraries.
+ * The package's install script would make the links between its libraries. package.json denies all
+ * install scripts, as npm 12 does by default, so the links are made here, at the first start. Where
+ * the programs cannot work in place, because `nobody` may not enter the folder or it cannot be
+ * written to, this function copies them into `directory`.
  */
 export async function npmPrograms(directory: string): Promise<string> {
   const native = nativeFolder()
+  if (await works(join(native, 'bin'))) return join(native, 'bin')
+  await linkLibraries(native).catch(unlessReadOnly)
   if (await works(join(native, 'bin'))) return join(native, 'bin')
 
   const copy = join(directory, 'native')
@@ -63,7 +67,7 @@ function nativeFolder(): string {
   return join(dirname(dirname(entry)), 'native')
 }
 
-/** Makes the links between libraries that npm packages can not contain. */
+/** Makes the links between libraries that npm packages cannot contain, those that are missing. */
 async function linkLibraries(native: string): Promise<void> {
   const list: unknown = JSON.parse(await readFile(join(native, 'pg-symlinks.json'), 'utf8'))
   if (!Array.isArray(list)) throw new Error('pg-symlinks.json is not a list.')
@@ -75,6 +79,10 @@ async function linkLibraries(native: string): Promise<void> {
 
 function unlessThere(error: NodeJS.ErrnoException): void {
   if (error.code !== 'EEXIST') throw error
+}
+
+function unlessReadOnly(error: NodeJS.ErrnoException): void {
+  if (!['EACCES', 'EPERM', 'EROFS'].includes(error.code ?? '')) throw error
 }
 
 /** Whether the programs can be reached and loaded by the user who is to run them. */

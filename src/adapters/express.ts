@@ -21,7 +21,8 @@ export { runOf, txOf } from './run-of.ts'
 /** What of an Express request is used, in every version. */
 export interface ExpressRequest extends ParsedRequest {
   readonly originalUrl: string
-  readonly baseUrl: string
+  /** From version 4 on. */
+  readonly baseUrl?: string
   readonly route?: { readonly path?: unknown }
   readonly ip?: string | undefined
 }
@@ -81,6 +82,6 @@ export function serve<Req extends ExpressRequest = Request>(
 }
 
 /** The template of the route, where the middleware is mounted on one. */
-function routeOf({ baseUrl, route }: ExpressRequest): string | null {
+function routeOf({ baseUrl = '', route }: ExpressRequest): string | null {
   return typeof route?.path === 'string' ? baseUrl + route.path : null
 }

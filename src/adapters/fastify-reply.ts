@@ -23,7 +23,9 @@ export interface FastifyRequestParts extends ParsedBody {
   readonly method: string
   readonly originalUrl: string
   readonly ip: string
-  readonly routeOptions: { readonly url?: string | undefined }
+  readonly routeOptions?: { readonly url?: string | undefined }
+  /** What versions before 4.10 have in place of `routeOptions`. */
+  readonly routerPath?: string | undefined
 }
 
 /** What of a Fastify reply is used. */
@@ -40,8 +42,8 @@ export function protectReply<Req extends FastifyRequestParts, Tx>(
   request: Req,
   reply: FastifyReplyParts,
 ): Start | Promise<Start> {
-  const { method, originalUrl: path, routeOptions } = request
-  if (!guard.takes({ method, path, route: routeOptions.url ?? null })) return 'proceed'
+  const { method, originalUrl: path } = request
+  if (!guard.takes({ method, path, route: routeOf(request) })) return 'proceed'
   markProtected(request)
   const { raw: response } = reply
   const protection = new FastifyProtection({ guard, subject: request, response }, reply)
@@ -85,9 +87,14 @@ class FastifyProtection<Req extends object, Tx> extends NodeProtection<Req, Tx> 
 }
 
 function exchangeOf(request: FastifyRequestParts): Exchange {
-  const { raw, originalUrl: url, ip, routeOptions } = request
-  const route = routeOptions.url ?? null
-  return new NodeExchange(raw, { url, ip, route, parsed: parsedOf(request) })
+  const { raw, originalUrl: url, ip } = request
+  return new NodeExchange(raw, { url, ip, route: routeOf(request), parsed: parsedOf(request) })
+}
+
+/** The template of the route. Newer versions warn of `routerPath`, so it is only read without the other. */
+function routeOf(request: FastifyRequestParts): string | null {
+  const { routeOptions } = request
+  return (routeOptions === undefined ? request.routerPath : routeOptions.url) ?? null
 }
 
 /** What the content type parser made of the body; nothing, where it left the stream alone. */

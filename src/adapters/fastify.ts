@@ -1,5 +1,5 @@
 /**
- * Fastify 5: a plugin for all routes of a scope, or a hook for one.
+ * Fastify 3, 4 and 5: a plugin for all routes of a scope, or a hook for one.
  *
  * Both run last before the handler: after every hook that authenticates, after the body is parsed
  * and after the schema is checked. What is compared is what the handler sees, `request.body`; where
@@ -10,6 +10,7 @@
 
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
 import { isLater } from '../core/later.ts'
+import { FASTIFY, unsupported } from '../core/versions.ts'
 import { started } from '../engine/bounded.ts'
 import type { AnyReprise, Reprise } from '../engine/reprise.ts'
 import type { Servable } from '../engine/servable.ts'
@@ -87,9 +88,11 @@ export function serve(
  * await app.register(idempotency, { reprise, caller: (request) => request.user.id })
  * app.post('/charges', createCharge)
  * ```
- * @throws RepriseError `reprise-options-invalid`
+ * @throws RepriseError `reprise-options-invalid`, `reprise-version-unsupported`
  */
 export async function idempotency(app: FastifyInstance, options: FastifyOptions): Promise<void> {
+  // Version 2 and older have another request, without `raw`.
+  if (Number.parseInt(app.version, 10) < 3) throw unsupported(FASTIFY, app.version)
   const { reprise, ...common } = options
   const guard = new Guard(reprise, common)
   app.addHook('onRoute', (route) => {
@@ -107,7 +110,7 @@ export async function idempotency(app: FastifyInstance, options: FastifyOptions)
 Object.assign(idempotency, {
   [Symbol.for('skip-override')]: true,
   [Symbol.for('fastify.display-name')]: 'reprise',
-  [Symbol.for('plugin-meta')]: { name: 'reprise', fastify: '5.x' },
+  [Symbol.for('plugin-meta')]: { name: 'reprise' },
 })
 
 function hooksOf({ preHandler = [] }: RouteOptions): Extract<typeof preHandler, unknown[]> {

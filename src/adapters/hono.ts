@@ -1,5 +1,5 @@
 /**
- * Hono 4.
+ * Hono 3 and 4.
  *
  * @module
  */
@@ -9,6 +9,7 @@ import type { Context, MiddlewareHandler } from 'hono'
 import type { StatusCode } from 'hono/utils/http-status'
 import { invalid } from '../core/options.ts'
 import type { CapturedResponse } from '../core/response.ts'
+import { HONO, unsupported } from '../core/versions.ts'
 import type { Reprise } from '../engine/reprise.ts'
 import type { Servable } from '../engine/servable.ts'
 import { copyOfBody, hiddenIn, type OpenBody } from './fetch-body.ts'
@@ -37,7 +38,7 @@ export function idempotent<C extends Context = Context, Tx = never>(
 ): MiddlewareHandler {
   const guard = new Guard<C, Tx>(reprise, options)
   return async function idempotency(c: Context, next) {
-    const request = c.req.raw
+    const request = rawOf(c)
     const exchange = fetchExchange(request, { route: routeOf(c), ip: ipOf(c), open: bodyOf(c) })
     if (!guard.takes(exchange)) return next()
     markProtected(c)
@@ -73,6 +74,18 @@ export function serve<C extends Context = Context>(
   options: ServeOptions<C>,
 ): MiddlewareHandler {
   return idempotent<C, unknown>(operation.reprise, serving(operation, options))
+}
+
+/**
+ * The request as the platform gave it. No app is at hand before the first one comes, so it is here that
+ * an old version shows.
+ *
+ * @throws RepriseError `reprise-version-unsupported`
+ */
+function rawOf({ req }: Context): Request {
+  const { raw } = req as { readonly raw?: Request }
+  if (raw === undefined) throw unsupported(HONO, 'of version 2 or older')
+  return raw
 }
 
 /** Answers in place of the handler, with the headers that outer middleware has set before. */

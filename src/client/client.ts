@@ -101,8 +101,9 @@ export function createClient(options: ClientOptions = {}): Client {
       }
       return await delivery.run()
     } finally {
-      release?.()
       life?.end()
+      // Whoever has the answer may remove the journal, or lock it again.
+      await release?.()
       turn?.done()
     }
   }
@@ -163,7 +164,7 @@ export function createClient(options: ClientOptions = {}): Client {
         try {
           if (release) done.push(...(await settle(group, signal)))
         } finally {
-          release?.()
+          await release?.()
           turn.done()
         }
       }

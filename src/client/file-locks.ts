@@ -63,11 +63,11 @@ export class FileLocks {
       })
     }
     sign()
-    return () => {
+    return async () => {
       cancel()
       held.delete(own)
       // A file that stays because of an error belongs to nobody, and is found to.
-      void this.#freeIf(name, own).catch(() => {})
+      await this.#freeIf(name, own).catch(() => {})
     }
   }
 

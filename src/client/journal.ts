@@ -7,8 +7,8 @@
 import { byAge, isOpen, type JournalEntry } from './entry.ts'
 import { JournalError } from './errors.ts'
 
-/** Gives a lock back. */
-export type Release = () => void
+/** Gives a lock back. What it returns resolves when the lock is free and nothing of it is left. */
+export type Release = () => void | Promise<void>
 
 /** Where a journal is kept. Each verb is atomic. */
 export interface JournalStore {

@@ -1,9 +1,10 @@
 /**
- * Keys and safe retries for ky (1.0 or later).
+ * Keys and safe retries for ky (0.28 or later).
  *
  * @module
  */
 
+import { KY, unsupported } from '../core/versions.ts'
 import type { Client } from './client.ts'
 
 /** ky, by what is used of it. */
@@ -18,7 +19,9 @@ export interface KyLike<Instance> {
  * ```ts
  * const api = withIdempotency(ky, createClient())
  * ```
+ * @throws RepriseError `reprise-version-unsupported`
  */
 export function withIdempotency<Instance>(ky: KyLike<Instance>, client: Client): Instance {
+  if (!('extend' in ky)) throw unsupported(KY, 'without extend()')
   return ky.extend({ fetch: client, retry: 0, timeout: false })
 }

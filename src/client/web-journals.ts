@@ -104,11 +104,20 @@ function tabLocks(prefix: string): JournalStore['lock'] {
   if (locks === undefined) return localLocks()
   return (name) =>
     new Promise<Release | undefined>((resolve, reject) => {
-      locks
-        .request(prefix + name, { ifAvailable: true }, (lock) => {
+      const whole: Promise<void> = locks.request(
+        prefix + name,
+        { ifAvailable: true },
+        async (lock) => {
           if (lock === null) return resolve(undefined)
-          return new Promise<void>((release) => resolve(release))
-        })
-        .catch(reject)
+          await new Promise<void>((end) => {
+            // The request resolves when the browser has freed the lock, some time after `end`.
+            resolve(() => {
+              end()
+              return whole
+            })
+          })
+        },
+      )
+      whole.catch(reject)
     })
 }

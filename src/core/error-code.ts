@@ -40,6 +40,7 @@ export type ErrorCode =
   | 'reprise-admin-unsupported'
   | 'reprise-query-invalid'
   | 'reprise-query-timeout'
+  | 'reprise-version-unsupported'
 
 /** One row of the table. */
 export interface ErrorEntry<Code extends ErrorCode = ErrorCode> {

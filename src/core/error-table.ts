@@ -253,6 +253,14 @@ export const QUERY_TIMEOUT: ErrorEntry<'reprise-query-timeout'> = {
   retryable: true,
   hint: 'Narrow the filter, or ask again when the database is less busy.',
 }
+/** `reprise-version-unsupported` */
+export const VERSION_UNSUPPORTED: ErrorEntry<'reprise-version-unsupported'> = {
+  code: 'reprise-version-unsupported',
+  status: 500,
+  title: 'A package of the app has a version that can not work here',
+  retryable: false,
+  hint: 'Install a version that the message names, or give Reprise another client.',
+}
 
 /** Every error there is. */
 export const ERRORS: { readonly [Code in ErrorCode]: ErrorEntry<Code> } = {
@@ -286,4 +294,5 @@ export const ERRORS: { readonly [Code in ErrorCode]: ErrorEntry<Code> } = {
   'reprise-admin-unsupported': ADMIN_UNSUPPORTED,
   'reprise-query-invalid': QUERY_INVALID,
   'reprise-query-timeout': QUERY_TIMEOUT,
+  'reprise-version-unsupported': VERSION_UNSUPPORTED,
 }

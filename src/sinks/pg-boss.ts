@@ -4,6 +4,7 @@
  * @module
  */
 
+import { PG_BOSS, unsupported } from '../core/versions.ts'
 import type { Sink, StagedJob } from '../workers/sink.ts'
 import { type ExecuteOptions, executeOn } from './execute.ts'
 import { sendWithin } from './sending.ts'
@@ -54,6 +55,7 @@ export interface PgBossSinkOptions<Tx> extends ExecuteOptions<Tx> {
  * ```ts
  * createWorkers(reprise, { sink: pgBossSink(boss) })
  * ```
+ * @throws RepriseError `reprise-version-unsupported`
  */
 export function pgBossSink<Tx>(
   boss: PgBossClient,
@@ -63,6 +65,8 @@ export function pgBossSink<Tx>(
     execute = executeOn,
   }: PgBossSinkOptions<Tx> = {},
 ): Sink<Tx> {
+  // Before there were queues to create, a job could not be given an id.
+  if (!('createQueue' in boss)) throw unsupported(PG_BOSS, 'of version 9 or older')
   const send = async (job: StagedJob, tx: Tx) => {
     const { id, args } = job
     const name = queue(job)

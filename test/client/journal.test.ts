@@ -87,11 +87,11 @@ describe.each(STORES)('a journal in %s', (_, store) => {
     expect(await journal.lock('a')).toBeUndefined()
     const other = await journal.lock('b')
     expect(other).toBeTypeOf('function')
-    release?.()
-    other?.()
+    await release?.()
+    await other?.()
     const again = await journal.lock('a')
     expect(again).toBeTypeOf('function')
-    again?.()
+    await again?.()
   })
 
   it('forgets what it is told to forget', async () => {
@@ -262,7 +262,7 @@ describe('a journal in a folder', () => {
     const folder = temporaryFolder()
     const { client } = world(['cut', done], { journal: fileJournal({ folder }) })
     await client.post('a')
-    await expect.poll(async () => (await readdir(folder)).length).toBe(1)
+    expect(await readdir(folder)).toHaveLength(1)
   })
 
   it('takes the lock of a process that is gone, and no other', async () => {
@@ -280,8 +280,8 @@ describe('a journal in a folder', () => {
     expect(await two.lock('a')).toBeUndefined()
 
     const [file = ''] = await readdir(folder)
-    release?.()
-    await expect.poll(() => readdir(folder)).toEqual([])
+    await release?.()
+    expect(await readdir(folder)).toEqual([])
     for (const [holder, isFree] of [
       // No process has this number.
       [`4194999 ${hostname()} x`, true],
@@ -294,13 +294,13 @@ describe('a journal in a folder', () => {
       utimesSync(join(folder, file), clock.unix() / 1000, clock.unix() / 1000)
       const taken = await one.lock('a')
       expect([holder, taken !== undefined]).toEqual([holder, isFree])
-      taken?.()
-      if (isFree) await expect.poll(() => readdir(folder)).toEqual([])
+      await taken?.()
+      if (isFree) expect(await readdir(folder)).toEqual([])
     }
     clock.advance(120_000)
     const late = await one.lock('a')
     expect(late).toBeTypeOf('function')
-    late?.()
+    await late?.()
   })
 })
 

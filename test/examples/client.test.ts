@@ -39,8 +39,7 @@ test('the quick start for the client has one effect, also where the answer was l
   const { port } = server.address() as AddressInfo
   const proxy = await cuttingProxy(port)
   const journal = mkdtempSync(join(tmpdir(), 'reprise-quick-start-'))
-  // What the client has written last may come to lie there while it is removed.
-  onTestFinished(() => rmSync(journal, { recursive: true, force: true, maxRetries: 10 }))
+  onTestFinished(() => rmSync(journal, { recursive: true, force: true }))
   process.env['API_URL'] = `http://127.0.0.1:${proxy.port}`
   process.env['JOURNAL'] = journal
   const { charge, resumed } = await load<QuickStart>('client')

@@ -6,7 +6,7 @@
 
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
@@ -14,19 +14,6 @@ import type { Page } from 'playwright-core'
 import { temporaryDatabase } from '../support/postgres.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
-
-/** Where Debian, Alpine and Fedora put it. */
-export const CHROMIUM = [
-  process.env['CHROMIUM'] ?? '',
-  '/usr/bin/chromium',
-  '/usr/bin/chromium-browser',
-].find((path) => path !== '' && existsSync(path))
-
-/** Flags for a browser that asks nobody outside. */
-export const FLAGS = [
-  ...['--no-sandbox', '--disable-gpu', '--disable-background-networking'],
-  ...['--disable-component-update', '--disable-sync', '--no-first-run'],
-]
 
 /** A server that runs. */
 export interface StartedServer {

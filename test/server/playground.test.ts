@@ -3,14 +3,12 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import axe from 'axe-core'
-import { type Browser, chromium, type Page } from 'playwright-core'
+import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { CRASH_POINTS } from '../../examples/server/faults.ts'
-import { notRun } from '../support/not-run.ts'
+import { lacksChromium, useChromium } from '../support/chromium.ts'
 import {
-  CHROMIUM,
   choose,
-  FLAGS,
   keyOf,
   openPlayground,
   press,
@@ -19,12 +17,6 @@ import {
   startServer,
 } from './playground-world.ts'
 import { PATIENCE } from './reference-server.ts'
-
-const suite = {
-  suite: 'test/server/playground.test.ts',
-  reason: 'Chromium is not installed; CHROMIUM may name where it is',
-  allowedInCi: true,
-}
 
 // Servers are killed and started again, beside a browser, on a machine that may be busy.
 vi.setConfig({ testTimeout: 180_000, hookTimeout: 180_000 })
@@ -73,15 +65,11 @@ async function serverOfTest(env: NodeJS.ProcessEnv): Promise<StartedServer> {
   return started
 }
 
-describe.skipIf(CHROMIUM === undefined && notRun(suite))('the playground', () => {
-  let browser: Browser
-  beforeAll(async () => {
-    browser = await chromium.launch({ executablePath: CHROMIUM ?? '', args: FLAGS })
-  })
-  afterAll(() => browser?.close())
+describe.skipIf(lacksChromium('test/server/playground.test.ts'))('the playground', () => {
+  const browser = useChromium()
 
   async function open(hash = '', url = server.url): Promise<Page> {
-    const page = await browser.newPage()
+    const page = await browser().newPage()
     page.setDefaultTimeout(150_000)
     onTestFinished(() => page.close())
     await openPlayground(page, `${url}/${hash}`)
@@ -89,7 +77,7 @@ describe.skipIf(CHROMIUM === undefined && notRun(suite))('the playground', () =>
   }
 
   it('asks nobody outside, and breaks no rule of its policy', async () => {
-    const page = await browser.newPage()
+    const page = await browser().newPage()
     onTestFinished(() => page.close())
     const asked = new Set<string>()
     const errors: string[] = []

@@ -5,6 +5,7 @@
  * @module
  */
 
+import { existsSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { hasWalResetFix } from '../../src/stores/sqlite/check.ts'
@@ -29,11 +30,16 @@ export interface Client {
 
 // Child processes run from a bundle elsewhere; the working directory is the same.
 const require = createRequire(join(process.cwd(), 'package.json'))
-const nodeMajor = Number(process.versions.node.split('.')[0])
+const APART = join(process.cwd(), 'test/stores/better-sqlite3')
+const requireApart = createRequire(join(APART, 'package.json'))
 
-/** Whether the running Node can load the client: better-sqlite3 would crash an older one. */
+/** Whether the running Node has node:sqlite; better-sqlite3 would crash an older one. */
+export const isNode22 = Number(process.versions.node.split('.')[0]) >= 22
+
+/** Whether the client can be loaded: better-sqlite3 is installed apart, when the tests start. */
 export function canLoad(name: ClientName): boolean {
-  return name === 'libsql' || nodeMajor >= 22
+  if (name === 'libsql') return true
+  return isNode22 && (name === 'node:sqlite' || existsSync(join(APART, 'node_modules', name)))
 }
 
 /** The clients that load here. */
@@ -64,6 +70,8 @@ function opener(name: ClientName): (path: string) => Handle {
     return (path) => new DatabaseSync(path)
   }
   // Both export the class itself, in CommonJS.
-  const Database = require(name) as new (path: string) => Handle
+  const Database = (name === 'libsql' ? require : requireApart)(name) as new (
+    path: string,
+  ) => Handle
   return (path) => new Database(path)
 }

@@ -8,7 +8,14 @@ import {
   describeTransactions,
 } from '../conformance/describe.ts'
 import { notRun } from '../support/not-run.ts'
-import { type Client, type ClientName, canLoad, type Handle, loadClient } from './sqlite-clients.ts'
+import {
+  type Client,
+  type ClientName,
+  canLoad,
+  type Handle,
+  isNode22,
+  loadClient,
+} from './sqlite-clients.ts'
 import { temporaryFile } from './sqlite-files.ts'
 
 const SETUP = `
@@ -65,10 +72,12 @@ const SHIFT = `
 
 /** Runs the contracts and the differential test on the client, with one handle and with two. */
 export function describeClient(clientName: ClientName): void {
-  const reason = `${clientName} needs Node 22 or later`
+  const reason = isNode22
+    ? `npm could not install ${clientName}`
+    : `${clientName} needs Node 22 or later`
   const isMissing =
     !canLoad(clientName) &&
-    notRun({ suite: `SQLite store on ${clientName}`, reason, allowedInCi: true })
+    notRun({ suite: `SQLite store on ${clientName}`, reason, allowedInCi: !isNode22 })
 
   describe.skipIf(isMissing)(clientName, () => {
     if (isMissing) return

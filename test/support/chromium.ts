@@ -1,15 +1,8 @@
-import { existsSync } from 'node:fs'
 import { type Browser, chromium } from 'playwright-core'
-import { afterAll, beforeAll } from 'vitest'
+import { afterAll, beforeAll, inject } from 'vitest'
 import { notRun } from './not-run.ts'
 
-/** Where Debian, Alpine and Fedora put it. */
-const EXECUTABLE = [
-  process.env['CHROMIUM'] ?? '',
-  '/usr/bin/chromium',
-  '/usr/bin/chromium-browser',
-].find((path) => path !== '' && existsSync(path))
-
+/** Flags for a browser that asks nobody outside. */
 const FLAGS = [
   ...['--no-sandbox', '--disable-gpu', '--disable-background-networking'],
   ...['--disable-component-update', '--disable-sync', '--no-first-run'],
@@ -17,15 +10,21 @@ const FLAGS = [
 
 /** Whether the suite has to be left out, because there is no browser; it is then listed as such. */
 export function lacksChromium(suite: string): boolean {
-  const reason = 'Chromium is not installed; CHROMIUM may name where it is'
-  return EXECUTABLE === undefined && notRun({ suite, reason, allowedInCi: true })
+  const found = inject('chromium')
+  return 'missing' in found && notRun({ suite, reason: found.missing })
 }
 
 /** A browser for the tests of a suite. */
 export function useChromium(): () => Browser {
   let browser: Browser
   beforeAll(async () => {
-    browser = await chromium.launch({ executablePath: EXECUTABLE ?? '', args: FLAGS })
+    const found = inject('chromium')
+    if ('missing' in found) throw new Error(found.missing)
+    const { path, env } = found
+    browser = await chromium.launch({
+      ...{ executablePath: path, args: FLAGS },
+      env: { ...process.env, ...env },
+    })
   })
   afterAll(() => browser?.close())
   return () => browser

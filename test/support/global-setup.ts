@@ -4,15 +4,20 @@
  * @module
  */
 
-import { execFileSync } from 'node:child_process'
+import { execFile, execFileSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import type { TestProject } from 'vitest/node'
 import { query, startPostgres } from '../../scripts/servers/postgres.ts'
 import { startRedis } from '../../scripts/servers/redis.ts'
+import { isNode22 } from '../stores/sqlite-clients.ts'
+import { type FoundChromium, findChromium } from './find-chromium.ts'
 import { reportNotRun } from './not-run-report.ts'
+
+const ROOT = join(import.meta.dirname, '../..')
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -22,6 +27,7 @@ declare module 'vitest' {
       readonly databasePrefix: string
     }
     readonly redis: { readonly url: string } | { readonly missing: string }
+    readonly chromium: FoundChromium
     /** File that suites which do not run are written to, one per line. */
     readonly notRunFile: string
   }
@@ -30,16 +36,24 @@ declare module 'vitest' {
 /** Starts what tests need; returns what ends it. */
 export async function setup(project: TestProject): Promise<() => Promise<void>> {
   // The dashboard's page is no part of the repository; nothing is done if it is as it was.
-  execFileSync(process.execPath, [join(import.meta.dirname, '../../scripts/page.mjs')])
-  const postgres = await startPostgres()
-  const redis = await startRedis()
+  execFileSync(process.execPath, [join(ROOT, 'scripts/page.mjs')])
+  const [postgres, redis, chromium] = await Promise.all([
+    startPostgres(),
+    startRedis(),
+    findChromium(),
+    installBetterSqlite3(),
+  ])
   const databasePrefix = `reprise_test_${process.pid}_${randomBytes(4).toString('hex')}_`
   const notRunFile = join(tmpdir(), `${databasePrefix}not_run`)
   if (postgres.origin.startsWith('running')) await dropDatabases(postgres.url, isOrphan)
-  console.log(`PostgreSQL: ${postgres.origin}. Redis: ${'url' in redis ? redis.origin : 'none'}.`)
+  console.log(
+    `PostgreSQL: ${postgres.origin}. Redis: ${'url' in redis ? redis.origin : 'none'}. ` +
+      `Chromium: ${'path' in chromium ? chromium.origin : 'none'}.`,
+  )
 
   project.provide('postgres', { url: postgres.url, databasePrefix })
   project.provide('redis', 'url' in redis ? { url: redis.url } : redis)
+  project.provide('chromium', chromium)
   project.provide('notRunFile', notRunFile)
 
   return async () => {
@@ -49,6 +63,16 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
     await postgres.stop()
     if ('url' in redis) await redis.stop()
   }
+}
+
+/** Installs better-sqlite3 where this Node can load it. Its suite finds out whether it is there. */
+async function installBetterSqlite3(): Promise<void> {
+  if (!isNode22) return
+  const script = join(ROOT, 'scripts/install-folder.mjs')
+  await promisify(execFile)(process.execPath, [
+    script,
+    join(ROOT, 'test/stores/better-sqlite3'),
+  ]).catch((error) => console.error(`better-sqlite3 is missing: ${error.stderr}`))
 }
 
 /** Drops what failed or interrupted runs left behind on a server that lives on. */

@@ -6,6 +6,7 @@
 
 import { OPTIONS_INVALID } from '../../core/error-table.ts'
 import { RepriseError } from '../../core/errors.ts'
+import { NODE_REDIS, unsupported } from '../../core/versions.ts'
 import type { Connection } from './client.ts'
 import {
   type IoredisClient,
@@ -26,13 +27,15 @@ export type RedisClient = NodeRedisClient | NodeRedisCluster | IoredisClient | I
 /**
  * The connection behind a client, which is recognised by its shape.
  *
- * @throws RepriseError `reprise-options-invalid`
+ * @throws RepriseError `reprise-options-invalid`, `reprise-version-unsupported`
  */
 export function connectionOf(client: RedisClient): Connection {
   if ('callBuffer' in client) {
     if (client.options.keyPrefix) throw invalid('has a keyPrefix; use the option prefix instead')
     return 'nodes' in client ? ioredisClusterConnection(client) : ioredisConnection(client)
   }
+  // Its commands take callbacks and give no promises.
+  if ('send_command' in client) throw unsupported(NODE_REDIS, 'of version 3 or older')
   if ('masters' in client) return nodeRedisClusterConnection(client)
   if ('sendCommand' in client && 'duplicate' in client) return nodeRedisConnection(client)
   throw invalid('is neither of node-redis nor of ioredis')

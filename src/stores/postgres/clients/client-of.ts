@@ -1,5 +1,6 @@
 import { OPTIONS_INVALID } from '../../../core/error-table.ts'
 import { RepriseError } from '../../../core/errors.ts'
+import { PG, PGLITE, POSTGRES_JS, unsupported } from '../../../core/versions.ts'
 import type { Client } from '../client.ts'
 import { type PgPool, type PgPoolClient, pgClient } from './pg.ts'
 import { type PgliteDatabase, type PgliteTransaction, pgliteClient } from './pglite.ts'
@@ -14,12 +15,28 @@ export type AnyClient =
 /**
  * Recognises the library that a client belongs to.
  *
- * @throws RepriseError `reprise-options-invalid` for anything else.
+ * @throws RepriseError `reprise-options-invalid` for anything else,
+ * `reprise-version-unsupported` for a version of it that can not work
  */
 export function clientOf(source: AnyClient, prepare: boolean): Client<unknown> {
-  if ('unsafe' in source && 'reserve' in source) return postgresJsClient(source, prepare)
-  if ('transaction' in source && 'exec' in source) return pgliteClient(source)
-  if ('connect' in source && 'totalCount' in source) return pgClient(source, prepare)
+  if ('unsafe' in source && 'begin' in source) {
+    // Before, there was no way to have the bytes that the server sent.
+    if (!('typed' in source)) throw unsupported(POSTGRES_JS, 'of version 2 or older')
+    return postgresJsClient(source, prepare)
+  }
+  if ('transaction' in source && 'exec' in source) {
+    if (!('listen' in source)) throw unsupported(PGLITE, '0.1 or older')
+    return pgliteClient(source)
+  }
+  if ('connect' in source && 'totalCount' in source) {
+    if (isPg7(source.options)) throw unsupported(PG, 'of version 7 or older')
+    return pgClient(source, prepare)
+  }
   const detail = 'The client is neither a Pool of pg, nor an sql of postgres.js, nor a PGlite'
   throw new RepriseError(OPTIONS_INVALID, detail)
+}
+
+/** Up to version 7 a pool had the class of its connections in its options. On Node 14 and later it never connects. */
+function isPg7(options: object | undefined): boolean {
+  return options !== undefined && 'Client' in options && !('maxUses' in options)
 }

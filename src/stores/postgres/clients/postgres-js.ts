@@ -16,7 +16,9 @@ import { beginOn, inSavepoint, isolationClause, joinOn, type Wire } from './wire
 
 /** Rows of postgres.js as the server sent them. */
 export interface PostgresJsRows extends Iterable<unknown> {
-  readonly columns: readonly { readonly type: number }[]
+  readonly columns: readonly { readonly type: number }[] | null
+  /** Has the columns in versions before 3.2. */
+  readonly statement?: { readonly columns: readonly { readonly type: number }[] }
   readonly command: string
 }
 
@@ -32,7 +34,8 @@ export interface PostgresJsQueries {
 
 /** An `sql` of postgres.js, whose reserved connections are `Reserved` and transactions `Tx`. */
 export interface PostgresJsSql<Reserved, Tx> extends PostgresJsQueries {
-  reserve(): Promise<Reserved>
+  /** From version 3.4 on. */
+  reserve?(): Promise<Reserved>
   begin<T>(options: string, callback: (tx: Tx) => Promise<T>): Promise<unknown>
   listen(channel: string, hear: (payload: string) => void): Promise<{ unlisten(): Promise<void> }>
 }
@@ -84,9 +87,10 @@ async function send(on: PostgresJsQueries, call: Call, prepare: boolean): Promis
   const query = on.unsafe(text, [...call.values] as never[], { prepare }).raw()
   // Raw rows are arrays of the bytes that the server sent.
   const rows = (await query) as PostgresJsRows & readonly (Buffer | null)[][]
+  const columns = rows.columns ?? rows.statement?.columns
   return rows.map((row) =>
     row.map((value, index) => {
-      const type = rows.columns[index]?.type ?? 0
+      const type = columns?.[index]?.type ?? 0
       return value === null ? null : parseValue(type, value.toString())
     }),
   )

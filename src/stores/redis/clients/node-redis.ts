@@ -10,6 +10,8 @@ import type { Argument, Connection, Listener, Primary, Reply } from '../client.t
 /** Per-command settings of node-redis, as far as they are used here. */
 export interface NodeRedisCommandOptions {
   readonly typeMapping?: { readonly 36?: BufferConstructor }
+  /** What version 4 has in place of `typeMapping`. */
+  readonly returnBuffers?: boolean
   readonly timeout?: number
 }
 
@@ -19,7 +21,10 @@ export interface NodeRedisListener {
   connect(): Promise<unknown>
   subscribe(channel: string, listener: (message: string, channel: string) => void): Promise<void>
   unsubscribe(channel: string): Promise<void>
-  destroy(): void
+  /** From version 5 on. */
+  destroy?(): void
+  /** In version 4. */
+  disconnect?(): unknown
 }
 
 /** What is used of a client that `createClient` made. */
@@ -46,7 +51,7 @@ export interface NodeRedisCluster {
 }
 
 /** 36 is `$`, the mark of a bulk string in the protocol: those come as bytes. */
-const AS_BYTES: NodeRedisCommandOptions = { typeMapping: { 36: Buffer } }
+const AS_BYTES: NodeRedisCommandOptions = { typeMapping: { 36: Buffer }, returnBuffers: true }
 
 /**
  * The same without the driver's own bound on how long a command waits to be sent, for which it makes
@@ -102,12 +107,19 @@ async function listen(
   try {
     await client.connect()
   } catch (error) {
-    client.destroy()
+    await end(client)
     throw error
   }
   return {
     subscribe: (channel) => client.subscribe(channel, (_message, from) => onMessage(from)),
     unsubscribe: (channel) => client.unsubscribe(channel),
-    close: async () => client.destroy(),
+    close: () => end(client),
   }
+}
+
+/** Ends a connection at once. */
+async function end(client: NodeRedisListener): Promise<void> {
+  if (client.destroy !== undefined) client.destroy()
+  // One that is not open refuses to be closed.
+  else await Promise.resolve(client.disconnect?.()).catch(() => {})
 }
