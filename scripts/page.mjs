@@ -21,8 +21,12 @@ function stamp() {
     .map((name) => join(page, String(name)))
     .filter((file) => /\.(tsx?|css)$/.test(file))
     .sort()
+  // The page also has constants of the server in it.
+  const texts = files.map((file) => readFileSync(file, 'utf8')).join('\n')
+  const imported = new Set(texts.match(/(?<=\.\.\/)src\/[\w/.-]+\.ts(?=')/g))
+  const sources = [...imported].sort().map((name) => join(root, name))
   const hash = createHash('sha256')
-  for (const file of [...files, import.meta.filename, join(root, 'package-lock.json')]) {
+  for (const file of [...files, ...sources, import.meta.filename, join(root, 'package-lock.json')]) {
     hash.update(file.slice(root.length)).update('\0').update(readFileSync(file)).update('\0')
   }
   return hash.digest('hex')
