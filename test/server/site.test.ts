@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { CLIENT_ERROR_CODES } from '../../src/core/error-code.ts'
 import { type TemporaryDatabase, temporaryDatabase } from '../support/postgres.ts'
 import { type ReferenceServer, sendTask, startServer } from './reference-server.ts'
 
@@ -43,6 +44,24 @@ describe('the server', () => {
     expect(document.paths['/tasks'].post.responses['409']).toBeDefined()
   })
 
+  test.each(['tasks', 'rides', 'workflows', 'charges', 'agents'])(
+    'has the pages of the errors of %s, and links to them',
+    async (api) => {
+      const documented = await (await server.get('/docs')).text()
+      expect(documented).toContain(`href="/errors/${api}"`)
+      for (const path of ['', '/', ...CLIENT_ERROR_CODES.map((code) => `/${code}`)]) {
+        const page = await server.get(`/errors/${api}${path}`)
+        expect(page.status).toBe(200)
+        expect(page.headers.get('content-security-policy')).toContain("default-src 'none'")
+      }
+      const headers = { accept: 'application/json' }
+      const reused = await server.get(`/errors/${api}/idempotency-key-reused`, { headers })
+      expect(await reused.json()).toMatchObject({
+        status: ['workflows', 'agents'].includes(api) ? 422 : 409,
+      })
+    },
+  )
+
   test('answers what it does not know with JSON', async () => {
     const missing = await server.get('/nothing')
     expect(missing.status).toBe(404)
@@ -78,5 +97,24 @@ describe('the server', () => {
       expect(metrics).toContain(`# TYPE idempotency_${name} `)
       expect(count(`idempotency_${name}`)).toBe(0)
     }
+  })
+
+  test('links a refusal to its page, which is there', async () => {
+    await sendTask(server, 'linked-1')
+    const refused = await server.get('/tasks', {
+      method: 'POST',
+      headers: { Authorization: 'Bearer sk_test_1', 'Idempotency-Key': 'linked-1' },
+      body: 'Something else',
+    })
+    const { error } = Object(await refused.json())
+    const page = `${server.url}/errors/tasks/idempotency-key-reused`
+    expect(error.doc_url).toBe(page)
+    expect(refused.headers.get('link')).toContain(`<${page}>; rel="describedby"`)
+    expect(await (await fetch(error.doc_url)).text()).toContain('HTTP status 409')
+    const missing = await server.get('/tasks/none', {
+      headers: { Authorization: 'Bearer sk_test_1' },
+    })
+    const own = new URL(Object(await missing.json()).error.doc_url)
+    expect(await (await fetch(own)).text()).toContain(`id="${own.hash.slice(1)}"`)
   })
 })
