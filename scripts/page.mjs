@@ -1,8 +1,6 @@
 /**
  * Builds the dashboard's page into `src/dashboard/page.generated.ts`: script and style, named by
  * their content and compressed. Does nothing if the page is as it was at the last build.
- *
- * `--if-possible`: without the tools to build it, says so and leaves it at that.
  */
 
 import { createHash } from 'node:crypto'
@@ -112,9 +110,4 @@ async function build() {
   console.log(`Built the dashboard's page: ${bytes} bytes gzip.`)
 }
 
-try {
-  await build()
-} catch (error) {
-  if (!process.argv.includes('--if-possible') || error.code !== 'ERR_MODULE_NOT_FOUND') throw error
-  console.log('The dashboard is not built: Vite is not installed here.')
-}
+await build()

@@ -27,7 +27,7 @@ export interface Occurrence extends ErrorEntry<ClientErrorCode> {
   /** Id of the refused request, for support. */
   readonly requestId?: string
   /**
-   * Where the app publishes the pages of the codes; see {@link problemTypeOf}.
+   * Where the app publishes the pages of the codes; see `problemTypeOf`.
    *
    * @default nowhere: the type is a URN, and no `Link` header is sent
    */

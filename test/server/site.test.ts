@@ -29,6 +29,21 @@ describe('the server', () => {
     expect(printed).not.toContain('Joined')
   })
 
+  test.each(['/', '/docs', '/errors/tasks/idempotency-key-reused'])(
+    'has a page at %s whose links all lead somewhere',
+    async (path) => {
+      const response = await server.get(path)
+      const hrefs = (await response.text()).matchAll(/\b(?:href|src)="([^"]+)"/g)
+      const links = [...hrefs].map(([, href = '']) => new URL(href, response.url))
+      const followed = links.filter(({ protocol }) => protocol !== 'data:')
+      expect(followed.length).toBeGreaterThan(3)
+      for (const link of followed) {
+        expect(link.origin).toBe(server.url)
+        expect((await fetch(link)).status, link.href).toBe(200)
+      }
+    },
+  )
+
   test('tells whether it lives and whether it can be used', async () => {
     expect(await (await server.get('/health/live')).json()).toMatchObject({ status: 'ok' })
     expect(await (await server.get('/health/ready')).json()).toMatchObject({ status: 'ok' })
