@@ -13,7 +13,7 @@ const { exports, bin } = JSON.parse(readFileSync(join(root, 'package.json'), 'ut
 
 const names = [...Object.values(exports), ...Object.values(bin)]
   .filter((file) => file.endsWith('.js'))
-  .map((file) => file.replace('./dist/', '').replace(/\.js$/, ''))
+  .map((file) => file.replace(/^(\.\/)?dist\//, '').replace(/\.js$/, ''))
 const sourceOf = (name) => join(root, 'src', `${name}.ts`)
 
 /** Everything that some entries import, found while they are bundled. */

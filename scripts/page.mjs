@@ -24,7 +24,12 @@ function stamp() {
   const imported = new Set(texts.match(/(?<=\.\.\/)src\/[\w/.-]+\.ts(?=')/g))
   const sources = [...imported].sort().map((name) => join(root, name))
   const hash = createHash('sha256')
-  for (const file of [...files, ...sources, import.meta.filename, join(root, 'package-lock.json')]) {
+  for (const file of [
+    ...files,
+    ...sources,
+    import.meta.filename,
+    join(root, 'package-lock.json'),
+  ]) {
     hash.update(file.slice(root.length)).update('\0').update(readFileSync(file)).update('\0')
   }
   return hash.digest('hex')

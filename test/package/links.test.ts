@@ -7,9 +7,11 @@
 
 import { execFile } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
+import { copyFile, mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
 import { join, relative, sep } from 'node:path'
 import { promisify } from 'node:util'
-import { beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { docLinksIn } from './doc-links.ts'
 import { anchorsOf, type FileSet, faultOf, hostsIn, linksIn } from './documents.ts'
 
@@ -102,6 +104,15 @@ describe('what is packed', () => {
 
   test('is packed without a warning', () => {
     expect(complaints).toEqual([])
+  })
+
+  test('has a manifest that npm has nothing to correct in when it publishes', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'reprise-manifest-'))
+    onTestFinished(() => rm(folder, { recursive: true, force: true }))
+    await copyFile(join(root, 'package.json'), join(folder, 'package.json'))
+    await run('npm', ['pkg', 'fix'], { cwd: folder })
+    const fixed = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'))
+    expect(fixed).toEqual(JSON.parse(read('package.json')))
   })
 })
 

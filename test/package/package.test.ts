@@ -51,7 +51,8 @@ describe('the packed package', () => {
     const built = filesBelow(join(installed, 'dist'))
     const scripts = built.filter((file) => file.endsWith('.js') && !file.startsWith('chunks/'))
     const exported = modules.map((subpath) => manifest.exports[subpath] ?? '')
-    const entries = new Set([...exported, ...Object.values(manifest.bin)])
+    const programs = Object.values(manifest.bin).map((file) => `./${file}`)
+    const entries = new Set([...exported, ...programs])
 
     expect(built.filter((file) => file.endsWith('.d.ts')).map(stem)).toEqual(sources)
     expect(scripts.map((file) => `./dist/${file}`)).toEqual([...entries].sort())
