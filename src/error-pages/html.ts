@@ -90,15 +90,19 @@ function articleOf(error: DescribedError, [top, part]: readonly ['h1' | 'h2', st
   const again = retryable
     ? 'Sending the same request with the same key again can succeed.'
     : 'Sending the same request with the same key again does not help.'
+  // Clients are told what to do in one place; everyone, each in their own.
+  const isForClients = developer === undefined
   const parts = [
-    ['What happened', happened],
-    ['What to do next', hint],
-    ['For clients', client],
-    ['For developers of the server', developer],
-    ['For operators of the server', operator],
+    ['What happened', [happened]],
+    ['What to do next', isForClients ? [hint, client] : [hint]],
+    ['For clients', isForClients ? [] : [client]],
+    ['For developers of the server', [developer]],
+    ['For operators of the server', [operator]],
   ] as const
-  const texts = parts.flatMap(([heading, text]) => {
-    return text === undefined ? [] : [`<${part}>${heading}</${part}>\n<p>${inline(text)}</p>`]
+  const texts = parts.flatMap(([heading, paragraphs]) => {
+    const said = paragraphs.flatMap((text) => text ?? [])
+    if (said.length === 0) return []
+    return [`<${part}>${heading}</${part}>`, ...said.map((text) => `<p>${inline(text)}</p>`)]
   })
   return `<p class="soft"><code>${code}</code> · HTTP status ${status}</p>
 <${top}>${escaped(title)}</${top}>

@@ -80,6 +80,17 @@ describe('what is packed', () => {
     expect(docs.filter((path) => !/^(docs\/|[A-Z]+(\.md)?$|package\.json$)/.test(path))).toEqual([])
   })
 
+  test('has every page that the code of the package points to', () => {
+    const sources = filesBelow('src').filter((path) => path.endsWith('.ts'))
+    const named = sources.flatMap((from) =>
+      [...read(from).matchAll(/node_modules\/reprise\/([\w/.-]+\.md(?:#[\w-]+)?)/g)].map(
+        ([, href = '']) => ({ from: 'package.json', href }),
+      ),
+    )
+    expect(named.length).toBeGreaterThan(4)
+    expect(named.flatMap((link) => faultOf(link, pack) ?? [])).toEqual([])
+  })
+
   test('has every image that a page of it shows, and no other', () => {
     const shown = [...packed]
       .filter(isDocument)
