@@ -20,7 +20,7 @@ const modules = Object.values(manifest.exports)
   .map(nameOf)
   .filter((name) => name !== undefined)
 const programs = Object.values(manifest.bin).map((file) =>
-  file.slice('./dist/'.length, -'.js'.length),
+  file.slice('dist/'.length, -'.js'.length),
 )
 const sourceOf = (name) => join(root, 'src', `${name}.ts`)
 

@@ -33,7 +33,7 @@ export type FastifyHook = (request: object, reply: object) => Promise<void>
 
 /** Settings of the plugin: those of every route, and the engine. */
 export interface FastifyOptions<Tx = unknown> extends HttpOptions<FastifyRequest, Tx> {
-  /** What {@link createReprise} made. */
+  /** What `createReprise` made. */
   readonly reprise: AnyReprise<Tx>
 }
 

@@ -13,7 +13,7 @@ import { Guard } from './protect.ts'
 
 /** Settings of the module: those of every route, and the engine. */
 export interface NestOptions<Req = never> extends HttpOptions<Req> {
-  /** What {@link createReprise} made. */
+  /** What `createReprise` made. */
   readonly reprise: AnyReprise<unknown>
 }
 

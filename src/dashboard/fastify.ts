@@ -10,7 +10,7 @@ import { serveNode } from './node.ts'
 
 /** Settings of the plugin. */
 export interface DashboardPluginOptions {
-  /** What {@link createDashboard} made. */
+  /** What `createDashboard` made. */
   readonly dashboard: Dashboard
 }
 

@@ -71,7 +71,8 @@ describe('the packed package', () => {
     const imported = entries.map(({ conditions }) => conditions.import)
 
     expect(built.filter((file) => file.endsWith('.d.ts')).map(stem)).toEqual(sources)
-    expect(ofBuild(/\.js$/)).toEqual([...required, ...Object.values(manifest.bin)].sort())
+    const programs = Object.values(manifest.bin).map((file) => `./${file}`)
+    expect(ofBuild(/\.js$/)).toEqual([...required, ...programs].sort())
     expect(ofBuild(/\.mjs$/)).toEqual(imported.flatMap((of) => [of.default, of.node]).sort())
     expect(ofBuild(/\.d\.mts$/)).toEqual(imported.map(({ types }) => types).sort())
   })
