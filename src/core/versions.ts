@@ -16,7 +16,7 @@ import { RepriseError } from './errors.ts'
 export interface SupportedPackage {
   /** Its name on npm. */
   readonly name: string
-  /** The oldest version that works; all later ones do, as far as they are known. */
+  /** The oldest version that was seen to work; all later ones do, as far as they are known. */
   readonly least: string
   /** What of Reprise it is for. */
   readonly use: string
@@ -29,7 +29,7 @@ export const FASTIFY: SupportedPackage = { name: 'fastify', least: '3.29', use: 
 /** `hono` */
 export const HONO: SupportedPackage = { name: 'hono', least: '3.12', use: 'reprise/hono' }
 /** `koa` */
-export const KOA: SupportedPackage = { name: 'koa', least: '2.0', use: 'reprise/koa' }
+export const KOA: SupportedPackage = { name: 'koa', least: '2.16', use: 'reprise/koa' }
 /** `@nestjs/common` */
 export const NEST: SupportedPackage = { name: '@nestjs/common', least: '8.4', use: 'reprise/nest' }
 /** `pg` */
@@ -63,7 +63,7 @@ export const KYSELY: SupportedPackage = {
 /** `@prisma/client` */
 export const PRISMA: SupportedPackage = {
   name: '@prisma/client',
-  least: '7.0',
+  least: '7.10',
   use: 'reprise/postgres/prisma',
 }
 /** `typeorm` */
@@ -93,7 +93,7 @@ export const BULLMQ: SupportedPackage = {
 /** `pg-boss` */
 export const PG_BOSS: SupportedPackage = {
   name: 'pg-boss',
-  least: '10.0',
+  least: '10.4',
   use: 'reprise/sinks/pg-boss',
 }
 /** `graphile-worker` */
@@ -111,7 +111,7 @@ export const AMQPLIB: SupportedPackage = {
 /** `@nats-io/jetstream` */
 export const JETSTREAM: SupportedPackage = {
   name: '@nats-io/jetstream',
-  least: '3.0',
+  least: '3.4',
   use: 'reprise/sinks/nats',
 }
 /** `axios` */
@@ -125,7 +125,7 @@ export const KY: SupportedPackage = { name: 'ky', least: '0.28', use: 'reprise/c
 /** `@opentelemetry/api` */
 export const OPENTELEMETRY: SupportedPackage = {
   name: '@opentelemetry/api',
-  least: '1.3',
+  least: '1.0',
   use: 'reprise/telemetry',
 }
 
