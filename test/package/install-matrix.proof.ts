@@ -29,18 +29,30 @@ const redis = redisUrl()
 /** What of each app is refused at start, and by which words; all else works. */
 const REFUSED: Readonly<Record<string, Readonly<Record<string, RegExp>>>> = {
   new: {},
-  old: { 'pg-boss': /given pg-boss of version 9 or older; it works with pg-boss 10\.4 and later/ },
+  old: {
+    'pg-boss':
+      /^reprise-version-unsupported: .* given pg-boss of version 9 or older; it works with pg-boss 10\.4 and later/,
+  },
   oldest: {
-    '@electric-sql/pglite': /given @electric-sql\/pglite 0\.1 or older; it works with .* 0\.2 and/,
-    hono: /given hono of version 2 or older; it works with hono 3\.12 and later/,
+    '@electric-sql/pglite':
+      /^reprise-version-unsupported: .* given @electric-sql\/pglite 0\.1 or older; it works with .* 0\.2 and/,
+    hono: /^reprise-version-unsupported: .* given hono of version 2 or older; it works with hono 3\.12 and later/,
     // Koa itself takes no other middleware.
     koa: /app\.use\(\) requires a generator function/,
-    pg: /given pg of version 7 or older; it works with pg 8\.0\.3 and later/,
-    'pg-boss': /given pg-boss of version 9 or older; it works with pg-boss 10\.4 and later/,
-    postgres: /given postgres of version 2 or older; it works with postgres 3\.0 and later/,
-    redis: /given redis of version 3 or older; it works with redis 4\.7 and later/,
+    pg: /^reprise-version-unsupported: .* given pg of version 7 or older; it works with pg 8\.0\.3 and later/,
+    'pg-boss':
+      /^reprise-version-unsupported: .* given pg-boss of version 9 or older; it works with pg-boss 10\.4 and later/,
+    postgres:
+      /^reprise-version-unsupported: .* given postgres of version 2 or older; it works with postgres 3\.0 and later/,
+    redis:
+      /^reprise-version-unsupported: .* given redis of version 3 or older; it works with redis 4\.7 and later/,
   },
   orms: {},
+  relics: {
+    axios:
+      /^reprise-version-unsupported: .* given axios without getUri\(\); it works with axios 0\.27/,
+    fastify: /^reprise-version-unsupported: .* given fastify of version 2 or older; it works with/,
+  },
 }
 
 /** Packages that no app here can use, and why. */

@@ -416,7 +416,8 @@ for (const [name, smoke] of Object.entries(smokes)) {
     await smoke()
     results[name] = 'works'
   } catch (error) {
-    results[name] = error.name === 'RepriseError' ? error.message : `${error.stack}`
+    results[name] =
+      error.name === 'RepriseError' ? `${error.code}: ${error.message}` : `${error.stack}`
   }
 }
 console.log(JSON.stringify(results))
