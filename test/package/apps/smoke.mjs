@@ -409,11 +409,20 @@ const smokes = {
   },
 }
 
+/** Old drivers may never answer: what takes this long does not work. */
+const SMOKE_MS_MAX = 60_000
+
+function tooLong() {
+  return new Promise((_, reject) => {
+    setTimeout(() => reject(new Error('It took too long.')), SMOKE_MS_MAX).unref()
+  })
+}
+
 const results = {}
 for (const [name, smoke] of Object.entries(smokes)) {
   if (!(name in dependencies)) continue
   try {
-    await smoke()
+    await Promise.race([smoke(), tooLong()])
     results[name] = 'works'
   } catch (error) {
     results[name] =
