@@ -123,11 +123,18 @@ async function throughClient(use) {
   try {
     const data = await use(client, `http://127.0.0.1:${server.address().port}/`)
     const isOne = keys.length === 2 && keys[0] !== undefined && keys[0] === keys[1]
-    if (!isOne || data.id !== 'ch_1') throw new Error(`${JSON.stringify(data)}, keys ${keys}`)
+    if (!isOne || data.id !== 'ch_1')
+      throw new Error(`${JSON.stringify(data)}, keys ${keys.join()}`)
   } finally {
     client.close()
     server.close()
   }
+}
+
+/** Ends a client of whichever version of redis. */
+function endOf(client) {
+  const name = ['destroy', 'disconnect', 'end'].find((one) => one in client)
+  client[name](true)
 }
 
 /** How each package is used. */
@@ -183,7 +190,9 @@ const smokes = {
       ctx.status = 201
       ctx.body = { n: ++count }
     })
-    await overSocket(createServer(app.callback()))
+    const handle = app.callback()
+    const server = createServer((request, response) => void handle(request, response))
+    await overSocket(server)
   },
   async '@nestjs/common'() {
     await import('reflect-metadata')
@@ -201,7 +210,9 @@ const smokes = {
       decorate(Items.prototype, 'create', method)
     }
     Controller()(Items)
-    class App {}
+    class App {
+      name = 'app'
+    }
     const imports = [IdempotencyModule.forRoot({ reprise: memory(), caller })]
     Module({ controllers: [Items], imports })(App)
     const app = await NestFactory.create(App, { logger: false })
@@ -290,7 +301,7 @@ const smokes = {
       await client.connect()
       await throughStore(store())
     } finally {
-      await (client.destroy ?? client.disconnect ?? client.end).call(client, true)
+      endOf(client)
     }
   },
   async ioredis() {
