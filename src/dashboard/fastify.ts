@@ -1,5 +1,5 @@
 /**
- * The dashboard in Fastify 5, and in NestJS on Fastify.
+ * The dashboard in Fastify 4 and 5, and in NestJS on Fastify.
  *
  * @module
  */
