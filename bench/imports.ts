@@ -29,15 +29,20 @@ export const TYPICAL = ['.', './express', './postgres'] as const
 export async function importCosts(times: number): Promise<ImportCost[]> {
   const manifest: unknown = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8'))
   // It is the package's own.
-  const { exports } = manifest as { readonly exports: Readonly<Record<string, string>> }
+  const { exports } = manifest as { readonly exports: Readonly<Record<string, Target>> }
+  const files = Object.entries(exports).flatMap(([subpath, target]) =>
+    typeof target === 'string' ? [] : [[subpath, target.import.node] as const],
+  )
   const costs: ImportCost[] = []
-  const together = TYPICAL.map((subpath) => exports[subpath] ?? '')
-  costs.push({ subpath: TYPICAL.join(' + '), ...(await costOf(together, times)) })
-  for (const [subpath, file] of Object.entries(exports)) {
-    if (file.endsWith('.js')) costs.push({ subpath, ...(await costOf([file], times)) })
-  }
+  const together = files.filter(([subpath]) => TYPICAL.some((one) => one === subpath))
+  const ofTypical = together.map(([, file]) => file)
+  costs.push({ subpath: TYPICAL.join(' + '), ...(await costOf(ofTypical, times)) })
+  for (const [subpath, file] of files) costs.push({ subpath, ...(await costOf([file], times)) })
   return costs
 }
+
+/** What `exports` of the manifest says of a subpath. */
+type Target = string | { readonly import: { readonly node: string } }
 
 type Cost = Omit<ImportCost, 'subpath'>
 

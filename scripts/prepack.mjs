@@ -20,8 +20,8 @@ function stems(folder, ending) {
 }
 
 function isStale() {
-  // Bundled last of all.
-  if (!existsSync(join(root, 'dist/cli/main.js'))) return true
+  // Written last of all.
+  if (!existsSync(join(root, 'dist/package.json'))) return true
   const sources = stems('src', '.ts')
   const changed = sources.some((stem) => {
     const built = join(root, 'dist', `${stem}.d.ts`)

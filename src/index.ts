@@ -10,7 +10,7 @@ export {
   type ErrorCode,
   type ErrorEntry,
 } from './core/error-table.ts'
-export { DOCS_URL, docsUrlOf, isRepriseError, RepriseError } from './core/errors.ts'
+export { isRepriseError, problemTypeOf, RepriseError } from './core/errors.ts'
 export {
   type BodyDigest,
   type BodyDigester,

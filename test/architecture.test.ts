@@ -7,12 +7,6 @@ import { parse, parseFolder } from './architecture/source.ts'
 const EXCEPTIONS: readonly Exception[] = [
   {
     rule: 'no undeclared package at run time',
-    path: 'adapters/nest.ts',
-    subject: '@nestjs/common',
-    reason: 'Decorators and injection are Nest’s own; who imports this adapter has Nest.',
-  },
-  {
-    rule: 'no undeclared package at run time',
     path: 'cli/project.ts',
     subject: '(computed)',
     reason: 'The configuration and the driver are the project’s own, and only it has their paths.',

@@ -7,6 +7,7 @@
 import { useState } from 'preact/hooks'
 import type { DuplicateNote, RequestDetail } from '../../src/admin/admin.ts'
 import { ActionButtons } from '../parts/action-dialog.tsx'
+import { WithCodes } from '../parts/error-codes.tsx'
 import { Icon } from '../parts/icon.tsx'
 import { JobTable } from '../parts/job-table.tsx'
 import { PayloadPanel } from '../parts/payload.tsx'
@@ -103,7 +104,9 @@ function Content({ request, onChange }: { request: RequestDetail; onChange: () =
       )}
       <div class="pair">
         <Card title={t.detail.why}>
-          <p class="why">{request.explanation}</p>
+          <p class="why">
+            <WithCodes text={request.explanation} />
+          </p>
           <h3>{t.detail.actions}</h3>
           <ActionButtons request={request} onEnd={onChange} />
         </Card>

@@ -8,6 +8,7 @@ import type { WorkerSummary } from '../../src/admin/admin.ts'
 import { useOrder } from '../parts/order-form.tsx'
 import { type Column, Table } from '../parts/table.tsx'
 import { span } from '../parts/time.tsx'
+import { ErrorText } from '../parts/timeline.tsx'
 import { Card, Heading, Loading, Problem } from '../parts/ui.tsx'
 import { WorkerState } from '../parts/worker-strip.tsx'
 import { useResource } from '../resource.ts'
@@ -78,10 +79,7 @@ function Nodes({ worker: { worker, nodes } }: { worker: WorkerSummary }) {
     [t.workers.lastRun, ({ agoMs }) => t.time.ago(span(agoMs))],
     [t.workers.took, ({ tookMs }) => t.workers.ms(tookMs)],
     [t.workers.done, ({ done }) => count(done)],
-    [
-      t.workers.error,
-      ({ error }) => (error === null ? t.time.none : <span class="problem">{error}</span>),
-    ],
+    [t.workers.error, ({ error }) => <ErrorText text={error} />],
   ]
   return <Table label={worker} items={nodes} columns={columns} />
 }

@@ -8,6 +8,7 @@ import type { RequestDetail } from '../../src/admin/admin.ts'
 import type { HistoryEntry } from '../../src/engine/letters.ts'
 import { session } from '../session.ts'
 import { t } from '../strings.ts'
+import { WithCodes } from './error-codes.tsx'
 import { Icon, type IconName } from './icon.tsx'
 import { type Column, Table } from './table.tsx'
 import { span, Time } from './time.tsx'
@@ -104,11 +105,19 @@ export function Attempts({ history }: { history: readonly HistoryEntry[] }) {
 export function ErrorText({ text }: { text: string | null }) {
   if (text === null) return <>{t.time.none}</>
   const [first = '', ...rest] = text.split('\n')
-  if (rest.length === 0) return <span class="problem">{first}</span>
+  if (rest.length === 0) {
+    return (
+      <span class="problem">
+        <WithCodes text={first} />
+      </span>
+    )
+  }
   return (
     <details>
       <summary class="problem">{first}</summary>
-      <pre>{text}</pre>
+      <pre>
+        <WithCodes text={text} />
+      </pre>
     </details>
   )
 }

@@ -12,6 +12,7 @@ import type { ApiError } from '../api.ts'
 import { hold } from '../live.ts'
 import { Link } from '../router.tsx'
 import { STATES, t } from '../strings.ts'
+import { WithCodes } from './error-codes.tsx'
 import { Icon } from './icon.tsx'
 
 /** How a request stands: a shape and a word. */
@@ -138,7 +139,9 @@ export function Problem({ error, onRetry }: { error: ApiError; onRetry: () => vo
           <Icon name="cross" /> {title}
         </strong>
       </p>
-      <p>{error.message}</p>
+      <p>
+        <WithCodes text={error.message} />
+      </p>
       {isSlow && <p>{t.error.timedOutHint}</p>}
       {isDown && <Countdown key={error} ms={error.retryAfterMs ?? 5000} onEnd={onRetry} />}
       {error.status !== 403 && error.status !== 404 && (

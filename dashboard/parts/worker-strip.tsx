@@ -6,6 +6,7 @@
 
 import type { WorkerSummary } from '../../src/admin/admin.ts'
 import { capped, count, t } from '../strings.ts'
+import { WithCodes } from './error-codes.tsx'
 import { Icon } from './icon.tsx'
 import { span } from './time.tsx'
 
@@ -50,7 +51,11 @@ export function WorkerStrip({ workers }: { workers: readonly WorkerSummary[] }) 
               {t.workers.lastRun}: {lastRun(worker)} · {t.workers.done}: {count(done)} ·{' '}
               {t.workers.backlog}: {capped(worker.backlog)}
             </span>
-            {errors[0] !== undefined && <span class="problem">{errors[0]}</span>}
+            {errors[0] !== undefined && (
+              <span class="problem">
+                <WithCodes text={errors[0]} />
+              </span>
+            )}
           </li>
         )
       })}

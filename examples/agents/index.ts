@@ -16,6 +16,7 @@ import { z } from 'zod'
 import { queriesOf } from '../common/queries.ts'
 import { faultOf, text } from '../common/text.ts'
 import type { ExampleContext } from '../server/context.ts'
+import { errorPagesUrl } from '../server/error-pages.ts'
 import { ApiError, answerErrors, findRoute, handleRoute, type Routes } from './http.ts'
 
 export { agentsSchema } from './schema.ts'
@@ -42,7 +43,8 @@ export async function createAgents(context: ExampleContext): Promise<RequestList
   app.use(answerErrors(context))
   app.use(findRoute(routesOf(context)))
   app.use(authenticate(pool))
-  app.use(idempotent(reprise, agentsPolicy))
+  const docsUrl = errorPagesUrl(context.url, 'agents')
+  app.use(idempotent(reprise, { ...agentsPolicy, docsUrl }))
   app.use(bodyParser({ enableTypes: ['json'], jsonLimit: '1mb' }))
   app.use(handleRoute)
   const listener = app.callback()

@@ -14,6 +14,7 @@ import { idempotent, txOf } from 'reprise/hono'
 import { z } from 'zod'
 import { text } from '../common/text.ts'
 import type { ExampleContext } from '../server/context.ts'
+import { errorPagesUrl } from '../server/error-pages.ts'
 import { answerErrors, answerNotFound, methodNotAllowed, notFound, parsed } from './errors.ts'
 import { createOrders, type Env } from './orders.ts'
 
@@ -45,7 +46,8 @@ const CHARGE = `json_strip_nulls(json_build_object(
 /** Serves `/v1/charges` and `/orders`. */
 export async function createCharges(context: ExampleContext): Promise<RequestListener> {
   const { pool, reprise, faults } = context
-  const once = idempotent(reprise, chargesPolicy)
+  const docsUrl = errorPagesUrl(context.url, 'charges')
+  const once = idempotent(reprise, { ...chargesPolicy, docsUrl })
   const app = new Hono<Env>()
 
   app.use(async (c, next) => {

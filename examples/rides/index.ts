@@ -12,6 +12,7 @@ import { serve } from 'reprise/fastify'
 import type { StagedJob, WorkersOptions } from 'reprise/workers'
 import { Stripe } from 'stripe'
 import type { ExampleContext } from '../server/context.ts'
+import { errorPagesUrl } from '../server/error-pages.ts'
 import { createRideOperation } from './create-ride.ts'
 import { type Mailer, RECEIPT_JOB, sendRideReceipt } from './receipt.ts'
 import { type User, Users } from './users.ts'
@@ -68,7 +69,8 @@ export async function createRides(
     request.user = user
   })
 
-  app.post('/rides', serve(createRide, ridesPolicy))
+  const docsUrl = errorPagesUrl(context.url, 'rides')
+  app.post('/rides', serve(createRide, { ...ridesPolicy, docsUrl }))
   app.get<{ Params: { id: string } }>('/rides/:id', async ({ user, params: { id } }) => {
     const sql = `
       select id::float8, origin_lat::float8, origin_lon::float8, target_lat::float8,

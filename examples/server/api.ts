@@ -20,10 +20,10 @@ export interface ApiOrder extends NodeOrder {
 async function serve(): Promise<() => Promise<void>> {
   // Everything is loaded; from here on it takes a moment.
   const order = await turnToServe<ApiOrder>()
-  const { host, port, isDemo, services } = order
+  const { host, port, url, isDemo, services } = order
   const live = isDemo ? new LiveEvents() : undefined
   const node = await startNode(order, isDemo ? [...APIS, demoPayments] : APIS, live?.watch)
-  const pages = createSite({ node, services, apis: APIS, isDemo })
+  const pages = createSite({ node, services, apis: APIS, url, isDemo })
   const playground = live && createPlayground({ node, services, live })
   const routes = {
     pages: { ...pages, ...playground?.pages },

@@ -5,6 +5,7 @@
  */
 
 import type { RequestListener } from 'node:http'
+import { type Dialect, dialects } from 'reprise/dialects'
 import type { StagedJob, WorkersOptions } from 'reprise/workers'
 import type { Stripe } from 'stripe'
 import { agentsSchema, createAgents } from '../agents/index.ts'
@@ -37,6 +38,8 @@ export type CreatedApi =
 export interface ApiSpec {
   readonly name: string
   readonly framework: string
+  /** The dialect of its keys and errors. */
+  readonly dialect: Dialect
   /** First parts of its paths. */
   readonly paths: readonly string[]
   /** What `/demo/ledger` counts, with the table of each. */
@@ -53,24 +56,41 @@ export interface LoadedApi extends ApiSpec {
 /** The APIs, each on another framework. */
 export const APIS: readonly LoadedApi[] = [
   {
-    ...{ name: 'tasks', framework: 'Express', paths: ['/tasks'], counts: { tasks: 'tasks' } },
+    ...{
+      name: 'tasks',
+      dialect: dialects.tasks,
+      framework: 'Express',
+      paths: ['/tasks'],
+      counts: { tasks: 'tasks' },
+    },
     ...{ schema: tasksSchema, create: createTasks },
   },
   {
-    ...{ name: 'rides', framework: 'Fastify', paths: ['/rides'] },
+    ...{ name: 'rides', dialect: dialects.rides, framework: 'Fastify', paths: ['/rides'] },
     counts: { rides: 'rides', audit_records: 'audit_records' },
     ...{ schema: ridesSchema, create: createRides },
   },
   {
-    ...{ name: 'workflows', framework: 'NestJS', paths: ['/api/workflows', '/api/usage'] },
+    ...{
+      name: 'workflows',
+      dialect: dialects.workflows,
+      framework: 'NestJS',
+      paths: ['/api/workflows', '/api/usage'],
+    },
     ...{ counts: { runs: 'runs' }, schema: workflowsSchema, create: createWorkflows },
   },
   {
-    ...{ name: 'charges', framework: 'Hono', paths: ['/v1/charges', '/orders'], counts: {} },
+    ...{
+      name: 'charges',
+      dialect: dialects.charges,
+      framework: 'Hono',
+      paths: ['/v1/charges', '/orders'],
+      counts: {},
+    },
     ...{ schema: chargesSchema, create: createCharges },
   },
   {
-    ...{ name: 'agents', framework: 'Koa', counts: {} },
+    ...{ name: 'agents', dialect: dialects.agents, framework: 'Koa', counts: {} },
     paths: ['/api/auth', '/api/dwellers', '/api/stories', '/api/proposals', '/api/review'],
     ...{ schema: agentsSchema, create: createAgents },
   },

@@ -32,6 +32,8 @@ export interface ExampleContext {
   readonly pool: Pool
   readonly reprise: Reprise<PoolClient>
   readonly faults: Faults
+  /** Where clients reach the server, without a slash at its end. */
+  readonly url: string
   /**
    * Told of errors of which clients are only told that there was one.
    *

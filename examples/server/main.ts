@@ -8,7 +8,7 @@ import type { ApiOrder } from './api.ts'
 import { PGLITE_MEANS } from './database/pglite.ts'
 import { readSettings, type Settings } from './settings.ts'
 import { bundle, endBundling } from './supervision/bundle.ts'
-import { choosePort } from './supervision/ports.ts'
+import { choosePort, urlOf } from './supervision/ports.ts'
 import { type RunningServices, startServices } from './supervision/services.ts'
 import { Supervised } from './supervision/supervised.ts'
 import { whyToEnd } from './supervision/why-to-end.ts'
@@ -32,7 +32,8 @@ async function start(settings: Settings): Promise<Running> {
     const running = await startServices(settings)
     stops.push(() => running.stop())
     const { services } = running
-    await api.serve({ services, stripeApiKey, host, port, isDemo, hasWorkers })
+    const url = settings.publicUrl ?? urlOf(host, port)
+    await api.serve({ services, url, stripeApiKey, host, port, isDemo, hasWorkers })
     await endBundling()
     return { running, url: urlOf(host, port), stop }
   } catch (error) {
@@ -45,12 +46,6 @@ interface Running {
   readonly running: RunningServices
   readonly url: string
   stop(): Promise<void>
-}
-
-/** Where the server is reached from this machine. */
-function urlOf(host: string, port: number): string {
-  const reached = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host
-  return `http://${reached.includes(':') ? `[${reached}]` : reached}:${port}`
 }
 
 function tell({ running, url }: Running, settings: Settings): void {

@@ -30,6 +30,8 @@ import type { Services } from './supervision/services.ts'
 /** What a node is told. */
 export interface NodeOrder {
   readonly services: Services
+  /** Where clients reach the server, without a slash at its end. */
+  readonly url: string
   readonly stripeApiKey: string
   /** Whether it runs the workers, too. */
   readonly hasWorkers: boolean
@@ -75,7 +77,7 @@ const HASTE = { graceMs: 5000, retryMs: 1000, retryMsMax: 10_000 }
 
 /** Starts a node. */
 export async function startNode(
-  { services, stripeApiKey, hasWorkers }: NodeOrder,
+  { services, url, stripeApiKey, hasWorkers }: NodeOrder,
   loaded: readonly LoadedApi[],
   watch: NodeWatch = {},
 ): Promise<Node> {
@@ -114,7 +116,7 @@ export async function startNode(
     loaded.map(({ schema }) => schema),
   )
   const apis: RunningApi[] = []
-  for (const api of loaded) apis.push(await startApi(api, { pool, reprise, faults }, tools))
+  for (const api of loaded) apis.push(await startApi(api, { pool, reprise, faults, url }, tools))
   const onWorkerEvent = combine<WorkerEvent>(
     ...[metrics.onWorkerEvent, stats.onWorkerEvent, watch.onWorkerEvent],
   )

@@ -5,6 +5,7 @@
  * |---|---|---|
  * | `PORT` | port of the server; 0 for any free one | 3000, or the next free one |
  * | `HOST` | address it listens on | 127.0.0.1 |
+ * | `PUBLIC_URL` | where clients reach it, for links in its answers | `http://HOST:PORT` |
  * | `DATABASE_URL` | PostgreSQL to use | a PostgreSQL of the server's own |
  * | `REPRISE_DATABASE` | which database of its own: `postgres` or `pglite` | `postgres`, else `pglite` |
  * | `REPRISE_DATA` | folder of its database, of the provider's ledger and the mailbox | `.reprise` |
@@ -24,6 +25,8 @@ export interface Settings {
   /** `undefined` if no port is asked for. */
   readonly port: number | undefined
   readonly host: string
+  /** Where clients reach the server, without a slash at its end; `undefined` for host and port. */
+  readonly publicUrl: string | undefined
   readonly databaseUrl: string | undefined
   readonly ownDatabase: 'postgres' | 'pglite' | undefined
   /** Folder for everything the server keeps, as an absolute path. */
@@ -49,6 +52,7 @@ export function readSettings(env: NodeJS.ProcessEnv): Settings {
   return {
     port: portOf(given('PORT')),
     host: given('HOST') ?? '127.0.0.1',
+    publicUrl: urlOf('PUBLIC_URL', given('PUBLIC_URL'), ['http:', 'https:'])?.replace(/\/+$/, ''),
     databaseUrl: urlOf('DATABASE_URL', given('DATABASE_URL'), ['postgres:', 'postgresql:']),
     ownDatabase: ownDatabaseOf(given('REPRISE_DATABASE')),
     dataDirectory: resolve(given('REPRISE_DATA') ?? '.reprise'),

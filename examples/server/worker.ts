@@ -7,6 +7,7 @@ import { APIS } from './apis.ts'
 import { startNode } from './node.ts'
 import { readSettings } from './settings.ts'
 import { visitData } from './supervision/data-lock.ts'
+import { PORT_DEFAULT, urlOf } from './supervision/ports.ts'
 import { joined, type Services } from './supervision/services.ts'
 
 const settings = readSettings(process.env)
@@ -16,8 +17,10 @@ if (visit === undefined) {
   process.exit(1)
 }
 const services = await joined(settings, visit.shared)
-const { stripeApiKey } = settings
-const node = await startNode({ services, stripeApiKey, hasWorkers: true }, APIS)
+const { stripeApiKey, host, port = PORT_DEFAULT } = settings
+// Nobody asks the workers for a page; the APIs are only loaded for what they do behind the scenes.
+const url = settings.publicUrl ?? urlOf(host, port)
+const node = await startNode({ services, url, stripeApiKey, hasWorkers: true }, APIS)
 console.log(`Enqueuer, completer and reaper run on ${services.database}. Ctrl-C ends them.`)
 
 const why = await new Promise<string>((resolve) => {

@@ -42,13 +42,13 @@ export function methodNotAllowed(allowed: string): RequestHandler {
 }
 
 /** Answers what is thrown. */
-export function answerErrors({ report }: ExampleContext): ErrorRequestHandler {
+export function answerErrors({ url, report }: ExampleContext): ErrorRequestHandler {
   // Express tells an error handler by its four parameters.
   return (error: unknown, _req, res, _next) => {
     const { status, code, param, message } = asApiError(error)
     if (status >= 500) report?.(error)
     const type = status >= 500 ? 'api_error' : 'invalid_request_error'
-    const doc_url = `https://docs.example.com/errors#${code}`
+    const doc_url = `${url}/docs#tasks`
     res.status(status).json({ error: { type, message, code, param, doc_url } })
   }
 }

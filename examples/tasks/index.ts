@@ -13,6 +13,7 @@ import { z } from 'zod'
 import { queriesOf } from '../common/queries.ts'
 import { faultOf, text } from '../common/text.ts'
 import type { ExampleContext } from '../server/context.ts'
+import { errorPagesUrl } from '../server/error-pages.ts'
 import { ApiError, answerErrors, methodNotAllowed, notFound } from './errors.ts'
 
 export { tasksSchema } from './schema.ts'
@@ -39,7 +40,8 @@ const TASK = `
 /** Serves `/tasks`. */
 export async function createTasks(context: ExampleContext): Promise<RequestListener> {
   const { pool, reprise, faults } = context
-  const once = idempotent(reprise, tasksPolicy)
+  const docsUrl = errorPagesUrl(context.url, 'tasks')
+  const once = idempotent(reprise, { ...tasksPolicy, docsUrl })
   const app = express().disable('x-powered-by')
 
   app.use('/tasks', authenticate)

@@ -27,6 +27,7 @@ import { workflows } from 'reprise/dialects'
 import { IdempotencyModule, Idempotent } from 'reprise/nest'
 import { queriesOf } from '../common/queries.ts'
 import type { ExampleContext } from '../server/context.ts'
+import { errorPagesUrl } from '../server/error-pages.ts'
 import {
   Authentication,
   ErrorFilter,
@@ -128,7 +129,8 @@ class Usage {
 class App {
   static with(context: ExampleContext): DynamicModule {
     const { reprise } = context
-    const idempotency = IdempotencyModule.forRoot<Request>({ reprise, ...workflowsPolicy })
+    const docsUrl = errorPagesUrl(context.url, 'workflows')
+    const idempotency = IdempotencyModule.forRoot<Request>({ reprise, ...workflowsPolicy, docsUrl })
     const providers = [{ provide: CONTEXT, useValue: context }]
     return { module: App, imports: [idempotency], providers }
   }

@@ -1,5 +1,5 @@
 /**
- * Express 4 and 5.
+ * Express 3, 4 and 5.
  *
  * @module
  */

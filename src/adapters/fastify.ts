@@ -33,7 +33,7 @@ export type FastifyHook = (request: object, reply: object) => Promise<void>
 
 /** Settings of the plugin: those of every route, and the engine. */
 export interface FastifyOptions<Tx = unknown> extends HttpOptions<FastifyRequest, Tx> {
-  /** What {@link createReprise} made. */
+  /** What `createReprise` made. */
   readonly reprise: AnyReprise<Tx>
 }
 
@@ -91,8 +91,8 @@ export function serve(
  * @throws RepriseError `reprise-options-invalid`, `reprise-version-unsupported`
  */
 export async function idempotency(app: FastifyInstance, options: FastifyOptions): Promise<void> {
-  // Version 2 and older have another request, without `raw`.
-  if (Number.parseInt(app.version, 10) < 3) throw unsupported(FASTIFY, app.version)
+  // Version 2 and older do not say which they are, and have no way to give a reply out of hand.
+  if (!('version' in app)) throw unsupported(FASTIFY, 'of version 2 or older')
   const { reprise, ...common } = options
   const guard = new Guard(reprise, common)
   app.addHook('onRoute', (route) => {

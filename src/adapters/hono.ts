@@ -83,6 +83,7 @@ export function serve<C extends Context = Context>(
  * @throws RepriseError `reprise-version-unsupported`
  */
 function rawOf({ req }: Context): Request {
+  // Whatever the types say: a request of version 2 has none.
   const { raw } = req as { readonly raw?: Request }
   if (raw === undefined) throw unsupported(HONO, 'of version 2 or older')
   return raw

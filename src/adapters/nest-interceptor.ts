@@ -4,21 +4,34 @@
  * @module
  */
 
-import type { CallHandler, ExecutionContext, NestInterceptor } from '@nestjs/common'
 import { invalid } from '../core/options.ts'
 import type { AnyReprise } from '../engine/reprise.ts'
-import { type PlatformRequest, protectPlatform } from './nest-platform.ts'
+import { metadataOf } from './nest-metadata.ts'
+import { type PlatformArguments, type PlatformRequest, protectPlatform } from './nest-platform.ts'
 import type { HttpOptions } from './options.ts'
 import { Guard } from './protect.ts'
 
 /** Settings of the module: those of every route, and the engine. */
 export interface NestOptions<Req = never> extends HttpOptions<Req> {
-  /** What {@link createReprise} made. */
+  /** What `createReprise` made. */
   readonly reprise: AnyReprise<unknown>
 }
 
 /** What a decorated class or method says. */
 export type RouteOptions = Partial<HttpOptions<PlatformRequest>>
+
+/** What an interceptor needs to know of a call: Nest's `ExecutionContext`. */
+export interface NestContext {
+  getType(): string
+  getClass(): object
+  getHandler(): object
+  switchToHttp(): PlatformArguments
+}
+
+/** The handler behind an interceptor: Nest's `CallHandler`, which answers an `Observable` of rxjs. */
+export interface NestHandler<Values> {
+  handle(): Values
+}
 
 /** Token of the module's settings. */
 export const SETTINGS: symbol = Symbol('reprise settings')
@@ -29,7 +42,7 @@ export const ROUTE = 'reprise:route'
 const seen = new WeakSet<object>()
 
 /** Protects the routes that it is put in front of. */
-export class IdempotencyInterceptor implements NestInterceptor {
+export class IdempotencyInterceptor {
   readonly #options: NestOptions<PlatformRequest>
   /** Of each controller, of each of its handlers. */
   readonly #guards = new WeakMap<object, WeakMap<object, Guard<PlatformRequest, unknown>>>()
@@ -39,10 +52,7 @@ export class IdempotencyInterceptor implements NestInterceptor {
     this.#options = options as NestOptions<PlatformRequest>
   }
 
-  async intercept(
-    context: ExecutionContext,
-    next: CallHandler,
-  ): Promise<ReturnType<CallHandler['handle']>> {
+  async intercept<Values>(context: NestContext, next: NestHandler<Values>): Promise<Values> {
     if (context.getType() !== 'http') throw invalid('@Idempotent() is for HTTP only: use once()')
     const http = context.switchToHttp()
     const request = http.getRequest<PlatformRequest>()
@@ -94,9 +104,6 @@ export function checkedInterceptor(
 }
 
 function routeOptions(target: object): RouteOptions | undefined {
-  // Nest loads reflect-metadata, whose types stay out of here; the key is only set by the decorator.
-  const { getMetadata } = Reflect as unknown as {
-    getMetadata(key: string, target: object): RouteOptions | undefined
-  }
-  return getMetadata(ROUTE, target)
+  // Only the decorator sets this key.
+  return metadataOf(ROUTE, target) as RouteOptions | undefined
 }

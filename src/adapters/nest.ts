@@ -11,25 +11,18 @@
 
 import type { IncomingHttpHeaders } from 'node:http'
 import {
-  applyDecorators,
-  type DynamicModule,
-  type FactoryProvider,
-  Inject,
-  type ModuleMetadata,
-  SetMetadata,
-  UseInterceptors,
-} from '@nestjs/common'
-import {
   checkedInterceptor,
   IdempotencyInterceptor,
   type NestOptions,
   ROUTE,
   SETTINGS,
 } from './nest-interceptor.ts'
+import { injectFirst, setMetadata, useInterceptor } from './nest-metadata.ts'
 import type { HttpOptions } from './options.ts'
 import { Guard } from './protect.ts'
 
-export type { NestOptions } from './nest-interceptor.ts'
+export type { NestContext, NestHandler, NestOptions } from './nest-interceptor.ts'
+export type { PlatformArguments } from './nest-platform.ts'
 export { runOf, txOf } from './run-of.ts'
 export { IdempotencyInterceptor }
 
@@ -40,9 +33,28 @@ export interface NestRequest {
 }
 
 /** Settings of the module that come from other providers. */
-export interface NestAsyncOptions
-  extends Pick<ModuleMetadata, 'imports'>,
-    Pick<FactoryProvider<NestOptions>, 'inject' | 'useFactory'> {}
+export interface NestAsyncOptions {
+  /**
+   * Modules whose providers `useFactory` takes.
+   *
+   * @default none
+   */
+  readonly imports?: readonly object[]
+  /**
+   * Tokens of the providers that `useFactory` takes, in the order of its parameters.
+   *
+   * @default none
+   */
+  readonly inject?: readonly (string | symbol | object)[]
+  /** Makes the settings. */
+  readonly useFactory: (...providers: never[]) => NestOptions | Promise<NestOptions>
+}
+
+/** What goes into the `imports` of an app's module. Nest calls it a `DynamicModule`. */
+export interface NestModule {
+  readonly module: typeof IdempotencyModule
+  readonly global: true
+}
 
 /**
  * Makes a route, or every route of a controller, safe to send again. What a method says goes over
@@ -58,15 +70,16 @@ export interface NestAsyncOptions
 export function Idempotent<Req = NestRequest>(
   options: Partial<HttpOptions<Req>> = {},
 ): ClassDecorator & MethodDecorator {
-  return (target: object, name?: string | symbol, method?: PropertyDescriptor) => {
+  return (target: object, _name?: string | symbol, method?: PropertyDescriptor) => {
     const handler: unknown = method?.value
     const checked =
       typeof handler === 'function'
         ? checkedInterceptor(target.constructor, [handler])
         : checkedInterceptor(target, methodsOf(target))
-    Inject(SETTINGS)(checked, undefined, 0)
-    const decorate = applyDecorators(SetMetadata(ROUTE, options), UseInterceptors(checked))
-    decorate(target, name, method)
+    injectFirst(SETTINGS, checked)
+    const decorated = typeof handler === 'function' ? handler : target
+    setMetadata(ROUTE, options, decorated)
+    useInterceptor(checked, decorated)
   }
 }
 
@@ -99,19 +112,21 @@ export class IdempotencyModule {
    * imports: [IdempotencyModule.forRoot({ reprise, caller: (req: Request) => req.user.id })]
    * ```
    */
-  static forRoot<Req = NestRequest>(options: NestOptions<Req>): DynamicModule {
+  static forRoot<Req = NestRequest>(options: NestOptions<Req>): NestModule {
     return moduleOf({ provide: SETTINGS, useValue: options })
   }
 
   /** Settings that other providers make. */
-  static forRootAsync({ imports = [], ...factory }: NestAsyncOptions): DynamicModule {
-    return { ...moduleOf({ provide: SETTINGS, ...factory }), imports }
+  static forRootAsync({ imports = [], ...factory }: NestAsyncOptions): NestModule {
+    return moduleOf({ provide: SETTINGS, ...factory }, imports)
   }
 }
 
-function moduleOf(settings: NonNullable<ModuleMetadata['providers']>[number]): DynamicModule {
-  return { module: IdempotencyModule, global: true, providers: [settings], exports: [SETTINGS] }
+function moduleOf(settings: object, imports: readonly object[] = []): NestModule {
+  // Here, and not when this file is loaded: only now has the app loaded Nest for certain.
+  injectFirst(SETTINGS, IdempotencyModule)
+  injectFirst(SETTINGS, IdempotencyInterceptor)
+  // For Nest alone, so the type does not name them.
+  const parts = { imports, providers: [settings], exports: [SETTINGS] }
+  return { module: IdempotencyModule, global: true, ...parts }
 }
-
-Inject(SETTINGS)(IdempotencyModule, undefined, 0)
-Inject(SETTINGS)(IdempotencyInterceptor, undefined, 0)

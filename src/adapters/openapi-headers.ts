@@ -39,8 +39,19 @@ export function answerHeaders(dialect: Dialect): OpenApiHeaders {
   ])
 }
 
-/** Headers of refusals; `Retry-After` where it is worth to try again. */
-export function refusalHeaders(dialect: Dialect, isRetryable: boolean): OpenApiHeaders {
+/** What is known of the refusals that share a status. */
+export interface RefusalKinds {
+  /** Whether it is worth to try again after one of them. */
+  readonly isRetryable: boolean
+  /** Whether the app publishes pages of the codes. */
+  readonly hasPages: boolean
+}
+
+/** Headers of refusals; `Retry-After` where it is worth to try again, `Link` where there is a page. */
+export function refusalHeaders(
+  dialect: Dialect,
+  { isRetryable, hasPages }: RefusalKinds,
+): OpenApiHeaders {
   return named([
     [dialect.header, 'The key of the request, where it had a usable one.', TEXT],
     [
@@ -48,7 +59,7 @@ export function refusalHeaders(dialect: Dialect, isRetryable: boolean): OpenApiH
       'After how many seconds to send the same request with the same key again.',
       { type: 'integer', minimum: 1 },
     ],
-    ['Link', 'The page of the error, as `describedby`.', TEXT],
+    [hasPages ? 'Link' : null, 'The page of the error, as `describedby`.', TEXT],
     STORED,
     ...retryHeader(dialect.marks.retry),
   ])

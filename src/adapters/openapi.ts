@@ -14,7 +14,7 @@ import type { Occurrence } from '../core/problem.ts'
 import { inferSchema, type JsonSchema } from './json-schema.ts'
 import { answerHeaders, type OpenApiHeaders, refusalHeaders } from './openapi-headers.ts'
 import { type HttpOptions, resolveRules } from './options.ts'
-import { type PublishedError, type PublishedKey, publishedPolicy } from './published-policy.ts'
+import { type PublishedError, type PublishedKey, publishedPolicy } from './policy.ts'
 
 export type { JsonSchema } from './json-schema.ts'
 export type { OpenApiHeader, OpenApiHeaders } from './openapi-headers.ts'
@@ -100,10 +100,10 @@ function responseOf(
   })
   return {
     description: same.map(({ title }) => title).join(' · '),
-    headers: refusalHeaders(
-      dialect,
-      same.some(({ retryable }) => retryable),
-    ),
+    headers: refusalHeaders(dialect, {
+      isRetryable: same.some(({ retryable }) => retryable),
+      hasPages: docsUrl !== undefined,
+    }),
     content: {
       [dialect.errors.contentType]: {
         schema: { $ref: `#/components/schemas/${schemaName}` },
@@ -121,7 +121,10 @@ function bodyOf(dialect: Dialect, occurrence: Occurrence): unknown {
 function errorSchema(dialect: Dialect): JsonSchema {
   // The keys of the table are its codes, but the compiler takes them for any texts.
   const codes = (Object.keys(ERRORS) as ErrorCode[]).filter(isClientErrorCode)
-  const occurrences = codes.flatMap((code) => [ERRORS[code], { ...ERRORS[code], key: EXAMPLE_KEY }])
+  const occurrences: readonly Occurrence[] = codes.flatMap((code) => [
+    ERRORS[code],
+    { ...ERRORS[code], key: EXAMPLE_KEY, docsUrl: '/errors/' },
+  ])
   return inferSchema(occurrences.map((occurrence) => bodyOf(dialect, occurrence)))
 }
 

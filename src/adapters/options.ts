@@ -173,9 +173,11 @@ export interface HttpOptions<Req, Tx = unknown> extends RunOptions {
    */
   readonly authorizeReplay?: (request: Req) => boolean | Promise<boolean>
   /**
-   * Where the pages of the error codes are published.
+   * Where you publish the pages of the error codes: the address that `errorPage` of
+   * `reprise/published-policy` is served at. With a slash at its end, the `type` of a problem is
+   * `<docsUrl><code>`; without, it is `<docsUrl>#<code>`.
    *
-   * @default DOCS_URL
+   * @default nowhere: the `type` of a problem is `urn:reprise:error:<code>`
    */
   readonly docsUrl?: string
 }

@@ -5,7 +5,7 @@
  */
 
 import type { Effect } from '../core/policy.ts'
-import type { KeyPlace, PublishedFates, PublishedKey, PublishedPolicy } from './published-policy.ts'
+import type { KeyPlace, PublishedFates, PublishedKey, PublishedPolicy } from './policy.ts'
 
 /**
  * A policy as Markdown, to stand in the documentation of an API.
@@ -70,7 +70,8 @@ function answers({ effect, stored, forgotten, suspended }: PublishedFates): stri
 
 function errors(policy: PublishedPolicy): string {
   const rows = policy.errors.map(({ code, status, title, retryable, docs }) => {
-    return `| ${status} | [${code}](${docs}) | ${title} | ${retryable ? 'yes' : 'no'} |`
+    const name = docs === null ? `\`${code}\`` : `[${code}](${docs})`
+    return `| ${status} | ${name} | ${title} | ${retryable ? 'yes' : 'no'} |`
   })
   return ['| status | error | meaning | send again |', '|---|---|---|---|', ...rows].join('\n')
 }

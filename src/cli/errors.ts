@@ -72,9 +72,6 @@ export const CLI_ERRORS: Readonly<Record<CliErrorCode, CliErrorEntry>> = {
   REPRISE_E_BUG: { exit: EXIT.failed, title: 'This is a bug of reprise' },
 }
 
-/** Where the page of the CLI is published. */
-const DOCS_URL = 'https://reprise.dev/cli'
-
 /** What else is known of a failure. */
 export interface CliErrorOptions extends ErrorOptions {
   /** What to do, best a command. */
@@ -102,8 +99,9 @@ export class CliError extends Error {
     return CLI_ERRORS[this.code].exit
   }
 
-  get docsUrl(): string {
-    return `${DOCS_URL}#${this.code.toLowerCase()}`
+  /** Its section in the documentation, as a path below `docs`. */
+  get page(): string {
+    return `cli.md#${this.code.toLowerCase()}`
   }
 }
 

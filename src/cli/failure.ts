@@ -16,7 +16,8 @@ export interface Failure {
   readonly driver: string | undefined
   readonly reason: string | undefined
   readonly hint: string | undefined
-  readonly docs: string
+  /** Its section in the documentation, as a path below `docs`. */
+  readonly page: string
   readonly isBug: boolean
 }
 
@@ -73,13 +74,13 @@ export function describeFailure(error: unknown): Failure {
     ...{ exit: EXIT.failed, code: 'REPRISE_E_BUG', driver: undefined, isBug: true },
     message: `${CLI_ERRORS.REPRISE_E_BUG.title}: ${messageOf(error)}`,
     reason: undefined,
-    hint: 'Report it, with what --verbose prints: https://reprise.dev/issues',
-    docs: docsOf('REPRISE_E_BUG'),
+    hint: 'Report it to those who gave you this package, with what --verbose prints.',
+    page: pageOf('REPRISE_E_BUG'),
   }
 }
 
 function ofCli(error: CliError): Failure {
-  const { exit, code, message, reason, hint, docsUrl: docs, cause } = error
+  const { exit, code, message, reason, hint, page, cause } = error
   const driver = cause instanceof Error ? cause.message : undefined
   const isSaid = driver !== undefined && message.includes(driver)
   return {
@@ -88,18 +89,18 @@ function ofCli(error: CliError): Failure {
     message,
     reason,
     hint,
-    docs,
+    page,
     isBug: false,
     driver: isSaid ? undefined : driver,
   }
 }
 
 function ofLibrary(error: RepriseError): Failure {
-  const { code, detail, hint, docsUrl: docs, cause } = error
+  const { code, detail, hint, cause } = error
   const isUsage = code === 'reprise-options-invalid' || code === 'reprise-query-invalid'
   const isSchema = code === 'reprise-schema-missing'
   return {
-    ...{ code, docs, isBug: false, reason: undefined },
+    ...{ code, page: `errors.md#${code}`, isBug: false, reason: undefined },
     exit: isUsage ? EXIT.usage : EXIT.failed,
     message: `${detail ?? error.message}.`,
     driver: cause instanceof Error ? cause.message : undefined,
@@ -118,7 +119,7 @@ function connectionFailure(error: unknown): Failure | undefined {
     ...{ exit: EXIT.unreachable, code: 'REPRISE_E_UNREACHABLE', isBug: false, reason, hint },
     message: 'The database can not be reached.',
     driver: messageOf(error),
-    docs: docsOf('REPRISE_E_UNREACHABLE'),
+    page: pageOf('REPRISE_E_UNREACHABLE'),
   }
 }
 
@@ -128,7 +129,7 @@ function ofDatabase(error: Error): Failure {
   const isForbidden = code === '42501'
   const name: CliErrorCode = isMissing ? 'REPRISE_E_SCHEMA' : 'REPRISE_E_FAILED'
   return {
-    ...{ exit: CLI_ERRORS[name].exit, code: name, isBug: false, docs: docsOf(name) },
+    ...{ exit: CLI_ERRORS[name].exit, code: name, isBug: false, page: pageOf(name) },
     message: isMissing ? 'The schema is missing or too old.' : `PostgreSQL refused (${code}).`,
     driver: error.message,
     reason: isForbidden ? 'The role lacks a privilege.' : undefined,
@@ -157,6 +158,6 @@ function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error)
 }
 
-function docsOf(code: CliErrorCode): string {
-  return new CliError(code, '').docsUrl
+function pageOf(code: CliErrorCode): string {
+  return new CliError(code, '').page
 }

@@ -8,7 +8,12 @@
 import { run } from './run.ts'
 import { flushed, systemIo } from './system-io.ts'
 
-const exit = await run(process.argv.slice(2), systemIo())
-await flushed()
-// Connections that a configuration opened would keep the process.
-process.exit(exit)
+void main()
+
+// A function, because a CommonJS module cannot await at its top level.
+async function main(): Promise<never> {
+  const exit = await run(process.argv.slice(2), systemIo())
+  await flushed()
+  // Connections that a configuration opened would keep the process.
+  process.exit(exit)
+}

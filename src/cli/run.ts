@@ -6,7 +6,7 @@
 
 import type { Command, Context, Flag, Result } from './command.ts'
 import { COMMANDS } from './commands/index.ts'
-import { environmentOf } from './environment.ts'
+import { environmentOf, pagePathOf } from './environment.ts'
 import { CliError, EXIT, type ExitCode, usage } from './errors.ts'
 import { describeFailure, type Failure } from './failure.ts'
 import { DATABASE_FLAGS, GLOBAL_FLAGS } from './flag-sets.ts'
@@ -204,18 +204,20 @@ interface Reporting {
 
 function fail(error: unknown, { io, out, isVerbose }: Reporting): ExitCode {
   const failure = describeFailure(error)
-  const { exit, code, message, driver, reason, hint, docs } = failure
+  const { exit, code, message, driver, reason, hint, page } = failure
+  const docs = pagePathOf(page, io.cwd)
   if (out.isJson && !out.hasDocument) {
     const said = { code, message, ...(driver ? { driver } : {}), ...(reason ? { reason } : {}) }
     out.document({ error: { ...said, hint: hint ?? null, docs } })
   }
-  if (!out.isJson) out.note(failureText(out, failure))
+  if (!out.isJson) out.note(failureText(out, failure, docs))
   if (isVerbose && error instanceof Error) out.note(stackOf(error))
   if (failure.isBug && !isVerbose) out.note(JSON.stringify(environmentOf(io)))
   return exit
 }
 
-function failureText(out: Output, { code, message, driver, reason, hint, docs }: Failure): string {
+function failureText(out: Output, failure: Failure, docs: string): string {
+  const { code, message, driver, reason, hint } = failure
   return [
     `${out.paint('red', 'error')}: ${message}`,
     ...(driver === undefined ? [] : [`  said:  ${driver}`]),

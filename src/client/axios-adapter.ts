@@ -96,7 +96,7 @@ function headersOf({ headers = {}, auth, data }: AxiosRequest): Headers {
 }
 
 /** The body as the app asks for it. What is JSON, axios parses itself. */
-function read(response: Response, responseType: string | undefined): Promise<unknown> | unknown {
+async function read(response: Response, responseType: string | undefined): Promise<unknown> {
   if (responseType === 'arraybuffer') return response.arrayBuffer()
   if (responseType === 'blob') return response.blob()
   return responseType === 'stream' ? response.body : response.text()

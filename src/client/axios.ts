@@ -56,5 +56,5 @@ function takesFetch({ VERSION, defaults }: AxiosLike): boolean {
     return major > 1 || (major === 1 && minor >= 12)
   }
   const readers = [defaults.transformResponse].flat()
-  return readers.some((read) => typeof read === 'function' && `${read}`.includes('parseReviver'))
+  return readers.some((read) => typeof read === 'function' && String(read).includes('parseReviver'))
 }

@@ -56,6 +56,12 @@ export function byAge(a: JournalEntry, b: JournalEntry): number {
   return a.createdAt - b.createdAt
 }
 
+/**
+ * `Uint8Array<ArrayBuffer>`: bytes that `fetch` takes. Not written so, because the types are published and
+ * `Uint8Array` takes no parameter before TypeScript 5.7.
+ */
+export type OwnBytes = ReturnType<typeof Uint8Array.of>
+
 /** Bytes as a text that gives the very same bytes back. */
 export function packed(bytes: Uint8Array | null): Pick<JournalEntry, 'body' | 'bodyEncoding'> {
   if (bytes === null) return { body: null, bodyEncoding: 'utf8' }
@@ -69,7 +75,7 @@ export function packed(bytes: Uint8Array | null): Pick<JournalEntry, 'body' | 'b
 }
 
 /** The bytes that were packed. */
-export function unpacked({ body, bodyEncoding }: JournalEntry): Uint8Array<ArrayBuffer> | null {
+export function unpacked({ body, bodyEncoding }: JournalEntry): OwnBytes | null {
   if (body === null) return null
   if (bodyEncoding === 'utf8') return new TextEncoder().encode(body)
   return Uint8Array.from(atob(body), (char) => char.charCodeAt(0))

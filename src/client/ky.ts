@@ -4,7 +4,6 @@
  * @module
  */
 
-import { KY, unsupported } from '../core/versions.ts'
 import type { Client } from './client.ts'
 
 /** ky, by what is used of it. */
@@ -19,9 +18,7 @@ export interface KyLike<Instance> {
  * ```ts
  * const api = withIdempotency(ky, createClient())
  * ```
- * @throws RepriseError `reprise-version-unsupported`
  */
 export function withIdempotency<Instance>(ky: KyLike<Instance>, client: Client): Instance {
-  if (!('extend' in ky)) throw unsupported(KY, 'without extend()')
   return ky.extend({ fetch: client, retry: 0, timeout: false })
 }

@@ -6,6 +6,7 @@
 
 import { keyText } from '../core/dialects/marks.ts'
 import type { Context } from './context.ts'
+import type { OwnBytes } from './entry.ts'
 import { checkedKey, keyOfHeader, uuidV7 } from './key.ts'
 
 /** What can be said about one operation, besides the options of `fetch`. */
@@ -43,7 +44,7 @@ export interface Outgoing {
   readonly method: string
   readonly url: string
   readonly headers: Headers
-  readonly body: Uint8Array<ArrayBuffer> | null
+  readonly body: OwnBytes | null
   /** Options of `fetch` that are data. */
   readonly options: Readonly<Record<string, unknown>>
   /** Options of `fetch` that only this process has. */
@@ -97,7 +98,7 @@ function keyOf(
 async function bytesOf(
   { json, body }: ClientInit,
   { headers, request }: { headers: Headers; request: Request | undefined },
-): Promise<Uint8Array<ArrayBuffer> | null> {
+): Promise<OwnBytes | null> {
   const content = json === undefined ? body : new Blob([JSON.stringify(json)], { type: JSON_TYPE })
   const kind = Object(content)
   if ('getReader' in kind || Symbol.asyncIterator in kind) {

@@ -6,12 +6,20 @@
 
 import type { ClientErrorCode, ErrorCode, ErrorEntry } from './error-table.ts'
 
-/** Where the pages of the codes are published, unless configured otherwise. */
-export const DOCS_URL = 'https://reprise.dev/errors'
+/** The page of the codes, as the installed package has it: a path below the app's folder. */
+const ERRORS_PAGE = 'node_modules/reprise/docs/errors.md'
 
-/** The page of a code. */
-export function docsUrlOf(code: ErrorCode, base: string = DOCS_URL): string {
-  return `${base}#${code}`
+/**
+ * The type of a problem (RFC 9457): a URI that stands for the code.
+ *
+ * @param docsUrl - where the app publishes the pages of the codes. One that ends with a slash has a
+ * page for each code (`https://api.example/errors/` gives `https://api.example/errors/<code>`); any
+ * other is one page with a section for each code (`https://api.example/errors#<code>`). Without it the
+ * type is a URN (`urn:reprise:error:<code>`), which leads nowhere: no domain but the app's own is named.
+ */
+export function problemTypeOf(code: ErrorCode, docsUrl?: string): string {
+  if (docsUrl === undefined) return `urn:reprise:error:${code}`
+  return `${docsUrl}${docsUrl.endsWith('/') ? '' : '#'}${code}`
 }
 
 /**
@@ -27,7 +35,8 @@ export class RepriseError extends Error implements ErrorEntry {
   readonly title: string
   readonly retryable: boolean
   readonly hint: string
-  readonly docsUrl: string
+  /** Section of the code in the installed package, as a path below the app's folder. */
+  readonly docs: string
 
   /**
    * @param entry - row of the table
@@ -35,15 +44,15 @@ export class RepriseError extends Error implements ErrorEntry {
    */
   constructor(entry: ErrorEntry, detail?: string, options?: ErrorOptions) {
     const { code, status, title, retryable, hint } = entry
-    const docsUrl = docsUrlOf(code)
-    super(`${detail ?? title}. ${hint} (${docsUrl})`, options)
+    const docs = `${ERRORS_PAGE}#${code}`
+    super(`${detail ?? title}. ${hint} (${docs})`, options)
     this.code = code
     this.detail = detail
     this.status = status
     this.title = title
     this.retryable = retryable
     this.hint = hint
-    this.docsUrl = docsUrl
+    this.docs = docs
   }
 }
 

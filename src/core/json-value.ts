@@ -24,7 +24,7 @@ interface Walk {
 
 /**
  * The canonical text of a JSON value that is already parsed: that of `JSON.stringify(value)`. Throws
- * {@link RepriseError} `idempotency-body-invalid` where JSON would lose something.
+ * `RepriseError` `idempotency-body-invalid` where JSON would lose something.
  */
 export function canonicalValue(value: unknown, options: CanonicalOptions = {}): string {
   const { depthMax = DEPTH_MAX, exclude = [] } = options

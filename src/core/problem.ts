@@ -6,7 +6,7 @@
  */
 
 import type { ClientErrorCode, ErrorEntry } from './error-table.ts'
-import { docsUrlOf } from './errors.ts'
+import { problemTypeOf } from './errors.ts'
 import type { KeyFault } from './key.ts'
 import type { CapturedResponse, Header } from './response.ts'
 
@@ -27,9 +27,9 @@ export interface Occurrence extends ErrorEntry<ClientErrorCode> {
   /** Id of the refused request, for support. */
   readonly requestId?: string
   /**
-   * Where the pages of the codes are published.
+   * Where the app publishes the pages of the codes; see `problemTypeOf`.
    *
-   * @default DOCS_URL
+   * @default nowhere: the type is a URN, and no `Link` header is sent
    */
   readonly docsUrl?: string
   /** Extension members of the app's own. They never replace the members of {@link Problem}. */
@@ -38,7 +38,7 @@ export interface Occurrence extends ErrorEntry<ClientErrorCode> {
 
 /** A problem document. */
 export interface Problem {
-  /** Page of the code. */
+  /** Stands for the code; the address of its page where `docsUrl` is set, else a URN. */
   readonly type: string
   /** The same for every occurrence of the code. */
   readonly title: string
@@ -72,7 +72,7 @@ export const problemFormat: ErrorFormat = {
 export function problemOf(occurrence: Occurrence, status?: number): Problem {
   const { code, title, hint, detail, retryable, requestId } = occurrence
   return {
-    type: docsUrlOf(code, occurrence.docsUrl),
+    type: problemTypeOf(code, occurrence.docsUrl),
     title,
     status: status ?? occurrence.status,
     detail: detail === undefined ? hint : `${detail}. ${hint}`,
@@ -88,10 +88,10 @@ export function renderProblem(
   format: ErrorFormat = problemFormat,
 ): CapturedResponse {
   const problem = problemOf(occurrence, format.statuses[occurrence.code])
-  const headers: Header[] = [
-    ['Content-Type', format.contentType],
-    ['Link', `<${problem.type}>; rel="describedby"; type="text/html"`],
-  ]
+  const headers: Header[] = [['Content-Type', format.contentType]]
+  if (occurrence.docsUrl !== undefined) {
+    headers.push(['Link', `<${problem.type}>; rel="describedby"; type="text/html"`])
+  }
   if (problem.retryable) {
     headers.push(['Retry-After', retryAfter(occurrence.retryAfterSeconds)])
   }

@@ -5,6 +5,7 @@
  */
 
 import { systemClock } from '../engine/clock.ts'
+import { errorPage } from '../error-pages/error-page.ts'
 import { type Access, accessOf } from './access.ts'
 import { answerApi } from './api.ts'
 import { assetOf } from './assets.ts'
@@ -13,7 +14,7 @@ import { checkOptions, type DashboardOptions, type Viewer } from './options.ts'
 import { PulseStream } from './pulse-stream.ts'
 import { ReadCache } from './read-cache.ts'
 import { pulseOf } from './reads.ts'
-import { json, type Refusal, refusalOf, refuse } from './reply.ts'
+import { guarded, json, type Refusal, refusalOf, refuse } from './reply.ts'
 import { plainPage, shell } from './shell.ts'
 
 /** Answers requests for the dashboard; mounts also say where it is mounted. */
@@ -21,6 +22,8 @@ export type Dashboard = (request: Request, mount?: MountPoint) => Promise<Respon
 
 /** The paths of pages. */
 const PAGES = /^(|requests(\/[^/]+)?|stuck|person|conflicts|jobs|workers|audit)$/
+/** The pages of the errors. */
+const ERROR_PAGES = /^errors(\/[^/]+)?$/
 const REFRESH_MS = 2000
 
 /**
@@ -72,9 +75,20 @@ async function answer(parts: Parts, request: Request, mount: MountPoint): Promis
   if (path.startsWith('api/')) {
     return answerApi(parts, { request, mount, viewer, path: path.slice('api/'.length) })
   }
-  if (!PAGES.test(path)) return notFound(request)
+  const isOfErrors = ERROR_PAGES.test(path)
+  if (!isOfErrors && !PAGES.test(path)) return notFound(request)
   if (!isReading) return refuse({ status: 405, code: 'method', message: 'Pages are only read.' })
-  return page(parts.options, place, request)
+  return isOfErrors ? pageOfErrors(place, request) : page(parts.options, place, request)
+}
+
+/** The page of an error, without a script: it can be read when the rest of the dashboard can not. */
+function pageOfErrors({ path, toBase }: Place, { method, headers: asked }: Request): Response {
+  const [, code] = path.split('/')
+  const { status, headers, body } = errorPage(code, {
+    ...{ accept: asked.get('accept'), audience: 'everyone', base: `${toBase}errors/` },
+    home: { href: toBase, text: 'Dashboard' },
+  })
+  return new Response(method === 'HEAD' ? null : body, { status, headers: guarded(headers) })
 }
 
 function page(options: DashboardOptions, place: Place, request: Request): Response {

@@ -1,5 +1,5 @@
 /**
- * The dashboard in Fastify 5, and in NestJS on Fastify.
+ * The dashboard in Fastify 4 and 5, and in NestJS on Fastify.
  *
  * @module
  */
@@ -10,7 +10,7 @@ import { serveNode } from './node.ts'
 
 /** Settings of the plugin. */
 export interface DashboardPluginOptions {
-  /** What {@link createDashboard} made. */
+  /** What `createDashboard` made. */
   readonly dashboard: Dashboard
 }
 

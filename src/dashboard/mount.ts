@@ -36,7 +36,7 @@ interface Told {
 
 /** The first parts of every path below the mount, for mounts that do not say where they are. */
 const PLACES =
-  /\/((?:requests(?:\/[^/]+)?|stuck|person|conflicts|jobs|workers|audit|assets\/[^/]+|api\/.*|health\/[^/]+)\/?)$/
+  /\/((?:requests(?:\/[^/]+)?|stuck|person|conflicts|jobs|workers|audit|errors(?:\/[^/]+)?|assets\/[^/]+|api\/.*|health\/[^/]+)\/?)$/
 
 /** Finds the place of a request. */
 export function placeOf(request: Request, { basePath, mount }: Told): Place | undefined {

@@ -121,7 +121,7 @@ export type LabelColor = 'grey' | 'green' | 'orange' | 'red'
 const COLORS: readonly string[] = ['grey', 'green', 'orange', 'red'] satisfies LabelColor[]
 const PASSWORD_LENGTH_MIN = 8
 const REFRESH_MS_MIN = 100
-const GUIDE = 'https://reprise.dev/dashboard#who-may-see-it'
+const GUIDE = 'node_modules/reprise/docs/dashboard.md#who-may-see-it'
 
 /**
  * Refuses settings that can not work, above all those that say nothing about who may look.

@@ -26,6 +26,11 @@ export function headers(type: string, more: Readonly<Record<string, string>> = {
   return { ...COMMON, 'Cache-Control': 'no-store', 'Content-Type': type, ...more }
 }
 
+/** The headers of an answer that has a type, and may have a stricter policy, of its own. */
+export function guarded(own: Readonly<Record<string, string>>): HeadersInit {
+  return { ...COMMON, 'Cache-Control': 'no-store', ...own }
+}
+
 /** An answer in JSON. */
 export function json(value: unknown, status = 200): Response {
   return new Response(exactJson(value), { status, headers: headers('application/json') })

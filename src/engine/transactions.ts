@@ -6,7 +6,6 @@
 
 import type { Quota } from '../core/quota.ts'
 import type { Origin, RecordIdentity } from '../core/record.ts'
-import type { DuplicateRequest } from './duplicate-request.ts'
 import type { Finish, Refusal } from './store.ts'
 import type { CheckTransactionRoute, Transact } from './transact.ts'
 import type { NewJob } from './work.ts'
@@ -66,7 +65,7 @@ export interface OpenTransaction<Tx> {
 
 /**
  * A claim that goes with the first statement on `tx`. If it is refused, that statement is not
- * executed; it and everything after it on the same `tx` rejects with {@link DuplicateRequest}.
+ * executed; it and everything after it on the same `tx` rejects with `DuplicateRequest`.
  */
 export interface HeldClaim {
   /** Whether it was granted; `undefined` while nobody knows. */

@@ -31,7 +31,7 @@ const DOWN_MESSAGE =
   /^(Connection is closed|Stream isn't writeable|Command timed out|connect ETIMEDOUT)/
 
 /**
- * Hands jobs to queues of BullMQ 5 or later, under their own names.
+ * Hands jobs to queues of BullMQ 3.16 or later, under their own names.
  *
  * BullMQ takes each id once for as long as it keeps the job: what is handed over twice runs once, and
  * a job that is staged again under the same `dedupeKey` is the same job until `removeOnComplete` has

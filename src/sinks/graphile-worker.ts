@@ -54,7 +54,7 @@ export interface GraphileWorkerSinkOptions<Tx> extends ExecuteOptions<Tx> {
 }
 
 /**
- * Hands jobs to graphile-worker 0.13 or later, in the same database as the store. Our id is the
+ * Hands jobs to graphile-worker 0.12 or later, in the same database as the store. Our id is the
  * job key: a job that is staged again under the same `dedupeKey` replaces the first one while that
  * waits.
  *

@@ -47,7 +47,7 @@ export interface PgBossSinkOptions<Tx> extends ExecuteOptions<Tx> {
 }
 
 /**
- * Hands jobs to pg-boss 10 or later, in the same database as the store. The id is ours, and pg-boss
+ * Hands jobs to pg-boss 10.4 or later, in the same database as the store. The id is ours, and pg-boss
  * takes each id once: a job that is staged again under the same `dedupeKey` while pg-boss still has
  * the first one, finished or not, is the same job.
  *

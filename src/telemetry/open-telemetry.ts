@@ -6,7 +6,6 @@
  */
 
 import { whole } from '../core/options.ts'
-import { OPENTELEMETRY, unsupported } from '../core/versions.ts'
 import { type Clock, systemClock } from '../engine/clock.ts'
 import type { OutcomeType, RepriseEvent } from '../engine/events.ts'
 import {
@@ -125,13 +124,10 @@ export interface OpenTelemetry {
  * })
  * const reprise = createReprise({ store, onEvent: telemetry.onEvent })
  * ```
- * @throws RepriseError `reprise-options-invalid`, `reprise-version-unsupported`
+ * @throws RepriseError `reprise-options-invalid`
  */
 export function openTelemetry(options: OpenTelemetryOptions): OpenTelemetry {
   const { meter, tracer, store, operationsMax = 100, clock = systemClock } = options
-  if (meter !== undefined && !('createObservableGauge' in meter)) {
-    throw unsupported(OPENTELEMETRY, 'whose meters have no observable gauges')
-  }
   const labels = new Labels(whole('operationsMax', operationsMax, 0))
   const instruments = meter && new Instruments(meter, labels)
   if (meter !== undefined && store !== undefined) observe(meter, new Gauges(store, clock))

@@ -109,6 +109,9 @@ export interface Api<Created = unknown> {
   close(): Promise<void>
 }
 
+/** Where the API is told that clients reach it. */
+export const PUBLIC_URL = 'https://tasks.example'
+
 /** Serves an API on a database of its own. */
 export async function serveApi<Created extends RequestListener | { listener: RequestListener }>(
   create: (context: ExampleContext) => Promise<Created>,
@@ -125,7 +128,7 @@ export async function serveApi<Created extends RequestListener | { listener: Req
   const reprise = createReprise({ store: postgresStore(pool) })
   const reported: unknown[] = []
   const report = (error: unknown) => void reported.push(error)
-  const created = await create({ pool, reprise, faults, report })
+  const created = await create({ pool, reprise, faults, report, url: PUBLIC_URL })
   const either: RequestListener | { listener: RequestListener } = created
   const listener = typeof either === 'function' ? either : either.listener
   const listening = await listen((req, res) => faults.during(() => listener(req, res)))

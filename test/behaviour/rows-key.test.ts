@@ -4,13 +4,14 @@ import { ietf } from '../../src/core/dialects/ietf.ts'
 import { type Charges, serveCharges } from './api.ts'
 import type { Line, RawRequest } from './raw-http.ts'
 
-/** The request is refused for its key, with the page of the code, and nothing has happened. */
+/** The request is refused for its key, with a type that names the code, and nothing has happened. */
 async function expectKeyRefused(charges: Charges, request: RawRequest, code: string) {
   const refused = await charges.send(request)
   expect(refused.status).toBe(400)
   expect(refused.header('Content-Type')).toBe('application/problem+json')
-  expect(refused.json).toMatchObject({ code, status: 400, retryable: false })
-  expect(refused.header('Link')).toMatch(new RegExp(`<.*${code}>; rel="describedby"`))
+  const type = `urn:reprise:error:${code}`
+  expect(refused.json).toMatchObject({ type, code, status: 400, retryable: false })
+  expect(refused.header('Link')).toBeUndefined()
   expect(refused.header('Idempotency-Key')).toBeUndefined()
   expect(charges.runs()).toBe(0)
   expect(await charges.records()).toEqual([])
@@ -19,9 +20,17 @@ async function expectKeyRefused(charges: Charges, request: RawRequest, code: str
 const INVALID = 'idempotency-key-invalid'
 
 describe('the key', () => {
-  it('row 1: is demanded with 400 and a link where the route requires one', async () => {
+  it('row 1: is demanded with 400 where the route requires one', async () => {
     const charges = await serveCharges({ required: true })
     await expectKeyRefused(charges, {}, 'idempotency-key-missing')
+  })
+
+  it('row 1: is demanded with a link to the page of the error where the app publishes one', async () => {
+    const docsUrl = 'https://api.example/errors/'
+    const refused = await (await serveCharges({ required: true, docsUrl })).send({})
+    const type = `${docsUrl}idempotency-key-missing`
+    expect(refused.json).toMatchObject({ type })
+    expect(refused.header('Link')).toBe(`<${type}>; rel="describedby"; type="text/html"`)
   })
 
   it('row 2: is optional by default; without it each request runs and nothing is recorded', async () => {

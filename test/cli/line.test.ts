@@ -1,9 +1,11 @@
 import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { COMMANDS } from '../../src/cli/commands/index.ts'
 import { CLI_ERRORS, EXIT_MEANINGS } from '../../src/cli/errors.ts'
 import { cli, project } from './harness.ts'
 
+const root = join(import.meta.dirname, '../..')
 const shown = COMMANDS.filter(({ isHidden }) => isHidden !== true)
 
 describe('C-01 commands', () => {
@@ -105,7 +107,7 @@ describe('C-03 --json', () => {
     expect(document).toEqual({
       error: {
         ...{ code: 'REPRISE_E_USAGE', message: 'There is no command nothing.' },
-        ...{ hint: expect.any(String), docs: expect.stringContaining('#reprise_e_usage') },
+        ...{ hint: expect.any(String), docs: join(root, 'docs/cli.md#reprise_e_usage') },
       },
     })
     expect(stderr).toBe('')
@@ -134,6 +136,7 @@ describe('C-07 errors', () => {
     const page = readFileSync(new URL('../../docs/cli.md', import.meta.url), 'utf8')
     const named = new Set(page.match(/REPRISE_E_[A-Z_]+/g))
     expect([...named].sort()).toEqual(Object.keys(CLI_ERRORS).sort())
+    for (const code of named) expect(page).toContain(`<a id="${code.toLowerCase()}"></a>`)
   })
 
   test('C-07 says what failed, what the driver said, the cause, the fix, code and page', async () => {
@@ -145,7 +148,9 @@ describe('C-07 errors', () => {
     expect(stderr).toContain('ECONNREFUSED')
     expect(stderr).toMatch(/cause: Nothing listens/)
     expect(stderr).toMatch(/fix: +Start PostgreSQL/)
-    expect(stderr).toMatch(/REPRISE_E_UNREACHABLE https:/)
+    expect(stderr).toContain(
+      `REPRISE_E_UNREACHABLE ${join(root, 'docs/cli.md')}#reprise_e_unreachable`,
+    )
     expect(stderr).not.toContain('secret')
     expect(stderr).not.toMatch(/\n {4}at /)
     expect((await cli(['migrate', 'status', '--verbose'], { cwd, env })).stderr).toMatch(
@@ -153,7 +158,7 @@ describe('C-07 errors', () => {
     )
   })
 
-  test('C-07 a bug says that it is one, with a link and what it ran on', async () => {
+  test('C-07 a bug says that it is one, whom to tell and what it ran on', async () => {
     const command = COMMANDS.find(({ name }) => name === 'version')
     const { run } = command ?? {}
     Object.assign(command ?? {}, { run: () => Promise.reject(new TypeError('oh')) })
@@ -161,7 +166,7 @@ describe('C-07 errors', () => {
     Object.assign(command ?? {}, { run })
     expect(exit).toBe(1)
     expect(stderr).toMatch(/This is a bug of reprise: oh/)
-    expect(stderr).toContain('/issues')
+    expect(stderr).toContain('Report it to those who gave you this package')
     expect(stderr).toContain(`"node":"${process.versions.node}"`)
   })
 

@@ -97,7 +97,7 @@ function start(
 
 test('C-06 is plain JavaScript: a bin, no install scripts, no dependencies', () => {
   const manifest = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'))
-  expect(manifest.bin).toEqual({ reprise: './dist/cli/main.js' })
+  expect(manifest.bin).toEqual({ reprise: 'dist/cli/main.js' })
   expect(manifest.dependencies ?? {}).toEqual({})
   for (const hook of ['preinstall', 'install', 'postinstall'])
     expect(manifest.scripts).not.toHaveProperty(hook)

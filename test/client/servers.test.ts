@@ -205,6 +205,24 @@ describe('axios', () => {
     const [resumed] = await client.resume()
     expect(resumed).toMatchObject({ result: { replayed: true, attempts: 2 } })
   })
+
+  it('is sent for by an adapter of ours where it is not known to take a fetch', async () => {
+    const { client, proxy, charges, keys } = await world()
+    const read = (text: string): unknown => (text.startsWith('{') ? JSON.parse(text) : text)
+    const reads = { transformResponse: [read] }
+    const api = withAxios(axios.create({ baseURL: baseOf(proxy), ...reads }), client)
+    proxy.loseNextAnswer()
+    const { data, status, headers } = await api.post('charges', { amount: 100 })
+    expect([status, data, headers['idempotent-replayed']]).toEqual([201, { id: 'ch_1' }, 'true'])
+    expect([charges.runs(), keys.length, new Set(keys).size]).toEqual([1, 2, 1])
+
+    const refused = await thrownBy(api.post('nowhere', {}))
+    expect(axios.isAxiosError(refused) && refused.response?.status).toBe(404)
+    const { token, cancel } = axios.CancelToken.source()
+    const stopped = thrownBy(api.post('charges', { amount: 1 }, { cancelToken: token }))
+    cancel('enough')
+    expect(axios.isAxiosError(await stopped)).toBe(true)
+  })
 })
 
 describe('ky', () => {

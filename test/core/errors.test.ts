@@ -8,8 +8,9 @@ import {
   LEASE_LOST,
   SCHEMA_MISSING,
 } from '../../src/core/error-table.ts'
-import { docsUrlOf, isRepriseError, RepriseError } from '../../src/core/errors.ts'
+import { isRepriseError, problemTypeOf, RepriseError } from '../../src/core/errors.ts'
 import { problemOf } from '../../src/core/problem.ts'
+import { EXPLANATIONS } from '../../src/error-pages/explanations.ts'
 
 // Object.keys forgets the codes that the type of the table has.
 const CODES = Object.keys(ERRORS) as ErrorCode[]
@@ -56,6 +57,22 @@ describe('the page of errors', () => {
       }
     })
 
+    it(`${code}: explains it in the words of the published pages`, () => {
+      const { happened, client, developer, operator } = EXPLANATIONS[code]
+      const advice = [
+        ['Client', client],
+        ['Developer', developer],
+        ['Operator', operator],
+      ].flatMap(([who, text]) => (text === undefined ? [] : `- **${who}:** ${text}`))
+      const [, ...paragraphs] = section
+        .replace(/```.*?```/s, '')
+        .trim()
+        .split(/\n{2,}/)
+      const said = paragraphs.join('\n').replaceAll(/\n(?!- )\s*/g, ' ')
+
+      expect(said.trim().split('\n')).toEqual([happened, ...advice])
+    })
+
     it(`${code}: tells everybody concerned what to do next`, () => {
       const told = [...section.matchAll(/^- \*\*(\w+):\*\* \S/gm)].map(([, who]) => who)
 
@@ -87,6 +104,24 @@ describe('the table of errors', () => {
   })
 })
 
+describe('the type of a problem', () => {
+  // RFC 8141, section 2: "urn", an identifier of 2 to 32 characters, and what it names.
+  const URN = /^urn:[a-z0-9][a-z0-9-]{0,30}[a-z0-9]:[a-z0-9][a-z0-9:-]*$/
+
+  for (const code of CODES) {
+    it(`${code}: is a URN, or a page of the app's own`, () => {
+      expect(problemTypeOf(code)).toBe(`urn:reprise:error:${code}`)
+      expect(problemTypeOf(code)).toMatch(URN)
+      expect(problemTypeOf(code, 'https://api.example/errors')).toBe(
+        `https://api.example/errors#${code}`,
+      )
+      expect(problemTypeOf(code, 'https://api.example/errors/')).toBe(
+        `https://api.example/errors/${code}`,
+      )
+    })
+  }
+})
+
 describe('RepriseError', () => {
   it('carries the row of its code and keeps the cause', () => {
     const cause = new Error('connection reset')
@@ -94,16 +129,16 @@ describe('RepriseError', () => {
     expect(error.detail).toBe('Table records is missing')
     expect(new RepriseError(SCHEMA_MISSING).detail).toBeUndefined()
     const { status, retryable, hint } = ERRORS['reprise-schema-missing']
-    const docsUrl = docsUrlOf('reprise-schema-missing')
+    const docs = 'node_modules/reprise/docs/errors.md#reprise-schema-missing'
 
     expect(error).toMatchObject({
       code: 'reprise-schema-missing',
       status,
       retryable,
       hint,
-      docsUrl,
+      docs,
     })
-    expect(error.message).toBe(`Table records is missing. ${hint} (${docsUrl})`)
+    expect(error.message).toBe(`Table records is missing. ${hint} (${docs})`)
     expect(error.cause).toBe(cause)
   })
 

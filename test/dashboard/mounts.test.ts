@@ -134,6 +134,15 @@ describe.each(Object.entries(MOUNTS))('D-60 the dashboard on %s', (_, serve) => 
     },
   )
 
+  it('D-61 gives the page of an error, with a way back', async () => {
+    const response = await ask('/errors/reprise-lease-lost')
+    expect(response.status).toBe(200)
+    const [, home = ''] = /<a href="([^"]*)">Dashboard</.exec(await response.text()) ?? []
+    expect(new URL(home, response.url).pathname).toBe(`${BASE}/`)
+    const asked = { 'x-from': 'else' }
+    expect((await ask('/errors/reprise-lease-lost', {}, asked)).status).toBe(401)
+  })
+
   it('D-64 lets nobody in who is not known', async () => {
     expect((await ask('/api/hello', {}, { 'x-from': 'else' })).status).toBe(401)
     expect(seen).toContain('else')

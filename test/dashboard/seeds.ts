@@ -186,7 +186,14 @@ export function seedWorkers(): WorkerSummary[] {
     { worker: 'completer', nodes: [], isPaused: false, isSilent: true, backlog: 12 },
     {
       ...{ worker: 'reaper', isPaused: true, isSilent: false, backlog: 10_000 },
-      nodes: [{ ...node, node: 'api-2', agoMs: 65_000, error: 'deadlock detected' }],
+      nodes: [
+        {
+          ...node,
+          node: 'api-2',
+          agoMs: 65_000,
+          error: 'deadlock detected (node_modules/reprise/docs/errors.md#idempotency-conflict)',
+        },
+      ],
     },
   ]
 }

@@ -6,6 +6,7 @@
 
 import { brotliDecompressSync, gunzipSync } from 'node:zlib'
 import { describe, expect, it, test, vi } from 'vitest'
+import { ERROR_CODES } from '../../src/core/error-code.ts'
 import { createDashboard, type DashboardOptions } from '../../src/dashboard/index.ts'
 import { PAGE } from '../../src/dashboard/page.generated.ts'
 import { type MemoryAdmin, memoryAdmin } from './memory-admin.ts'
@@ -33,7 +34,9 @@ describe('who may see it', () => {
   const make = (options: object) => () => createDashboard({ admin: memoryAdmin(), ...options })
 
   test('D-63 without a word about it, none is made', () => {
-    expect(make({})).toThrow(/needs to know who may see it.*reprise\.dev\/dashboard/)
+    expect(make({})).toThrow(
+      /needs to know who may see it.*node_modules\/reprise\/docs\/dashboard\.md#who-may-see-it/,
+    )
     expect(make({ unsafeNoAuth: false })).toThrow(/can only be true/)
     expect(make({ unsafeNoAuth: true, authorize: () => null })).toThrow(/only one/)
     expect(make({ authorize: 'yes' })).toThrow(/must be a function/)
@@ -60,6 +63,7 @@ describe('who may see it', () => {
   test('D-64 nobody gets 401, on every path but files and health', async () => {
     const on = createDashboard({ admin: memoryAdmin(), authorize: () => null })
     const paths = ['/', '/requests', '/api/hello', '/api/overview', '/api/events', '/api/nothing']
+    paths.push('/errors', '/errors/reprise-lease-lost')
     for (const path of paths) expect((await ask(path, { on, base: '' })).status).toBe(401)
     const page = await ask('/', { on, base: '', headers: { accept: 'text/html' } })
     expect(await page.text()).toContain('<h1>Sign in</h1>')
@@ -93,6 +97,45 @@ describe('who may see it', () => {
     expect((await ask('/api/hello', { on, headers: login('ops:wrong') })).status).toBe(401)
     const right = await ask('/api/hello', { on, headers: login('ops:correct horse') })
     expect(await right.json()).toMatchObject({ user: 'ops', isScoped: false })
+  })
+})
+
+describe('the pages of the errors', () => {
+  const pages = ['/ops/errors', ...ERROR_CODES.map((code) => `/ops/errors/${code}`)]
+
+  it.each(pages)('are there at %s, and link to each other and to the dashboard', async (path) => {
+    for (const asked of [path, `${path}/`]) {
+      const response = await ask(asked, { base: '/ops', headers: { accept: 'text/html' } })
+      expect(response.status).toBe(200)
+      const html = await response.text()
+      const links = [...html.matchAll(/href="([^"#]+)"/g)].flatMap(([, href = '']) => {
+        const url = new URL(href, `http://ops.example${asked}`)
+        return url.protocol === 'data:' ? [] : [url.pathname]
+      })
+      const others = path === '/ops/errors' ? [] : pages.slice(1)
+      expect(links).toEqual(['/ops/', ...others])
+    }
+  })
+
+  it('A-10 allow no more than the dashboard does, and no script at all', async () => {
+    const { headers } = await ask('/errors/reprise-lease-lost', { base: '' })
+    const policy = headers.get('content-security-policy')
+    expect(policy).toContain("default-src 'none'")
+    expect(policy).not.toMatch(/script-src|connect-src|unsafe/)
+    expect(headers.get('x-frame-options')).toBe('DENY')
+    expect(headers.get('cache-control')).toBe('no-store')
+  })
+
+  it('are JSON for programs, without a body for HEAD, and 404 for a code that there is not', async () => {
+    const json = { accept: 'application/json' }
+    const page = await ask('/errors/reprise-lease-lost', { base: '', headers: json })
+    expect(await page.json()).toMatchObject({ code: 'reprise-lease-lost', status: 500 })
+    expect((await ask('/errors/none', { base: '' })).status).toBe(404)
+    const url = 'http://ops.example/errors/reprise-lease-lost'
+    const head = await open()(new Request(url, { method: 'HEAD' }), { base: '' })
+    expect([head.status, await head.text()]).toEqual([200, ''])
+    const post = await open()(new Request(url, { method: 'POST' }), { base: '' })
+    expect(post.status).toBe(405)
   })
 })
 

@@ -2,11 +2,11 @@ import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 
-const docs = join(import.meta.dirname, '../../docs')
-const page = readFileSync(join(docs, 'security.md'), 'utf8')
+const tests = join(import.meta.dirname, '..')
+const page = readFileSync(join(tests, '../docs/security.md'), 'utf8')
 
-/** A test as a row names it: a link to its file, and its title. */
-const NAMED = /^\[[^\]]+\]\(([^)]+)\) “(.+)”$/
+/** A test as a row names it: its file, and its title. */
+const NAMED = /^`([^`]+)` “(.+)”$/
 
 /** The rows of the tables whose last column names tests. */
 const rows = page
@@ -27,8 +27,8 @@ describe('the threat model', () => {
     expect(cells).toHaveLength(3)
     for (const named of cells[2]?.split('<br>') ?? []) {
       const [, file = '', title = ''] = NAMED.exec(named) ?? []
-      expect([named, file !== '' && existsSync(join(docs, file))]).toEqual([named, true])
-      expect(readFileSync(join(docs, file), 'utf8')).toContain(title)
+      expect([named, file !== '' && existsSync(join(tests, file))]).toEqual([named, true])
+      expect(readFileSync(join(tests, file), 'utf8')).toContain(title)
     }
   })
 })

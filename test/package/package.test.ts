@@ -6,69 +6,88 @@
 
 import { execFile } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
-import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { dirname, join, posix, relative, sep } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { conditionsOf, typesVersionsOf } from '../../scripts/formats.mjs'
+import { entries, manifest, type Project, packedProject, root } from './support/packed.ts'
 
 const run = promisify(execFile)
-const root = join(import.meta.dirname, '../..')
-const manifest: {
-  readonly exports: Readonly<Record<string, string>>
-  readonly bin: Readonly<Record<string, string>>
-  readonly version: string
-} = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
-const modules = Object.keys(manifest.exports).filter((subpath) => subpath !== './package.json')
+const subpaths = entries.map(({ subpath }) => subpath)
 
 /** Files that are exported by their own name, by folder. */
-const NAMED = /^\.\/dist\/(adapters|sinks|(?:client|dashboard)(?=\/(?!index))|.*\/handles)\//
+const NAMED = /^(adapters|sinks|(?:client|dashboard)(?=\/(?!index))|.*\/handles)\//
 
-let project: string
+let project: Project
 let installed: string
 
 beforeAll(async () => {
-  project = await mkdtemp(join(tmpdir(), 'reprise-package-'))
-  installed = join(project, 'node_modules', 'reprise')
-  await mkdir(installed, { recursive: true })
-  await run('npm', ['pack', '--ignore-scripts', '--silent', '--pack-destination', project], {
-    cwd: root,
-  })
-  const tarball = join(project, `reprise-${manifest.version}.tgz`)
-  // The one peer that an adapter imports at run time.
-  await symlink(join(root, 'node_modules/@nestjs'), join(project, 'node_modules/@nestjs'))
-  await run('tar', ['-xzf', tarball, '-C', installed, '--strip-components=1'])
+  project = await packedProject()
+  installed = project.installed
 })
 
 afterAll(async () => {
-  await rm(project, { recursive: true, force: true })
+  await project.remove()
+})
+
+describe('the manifest', () => {
+  test('names the files of each subpath for every module format', () => {
+    const expected = entries.map(({ subpath, name }) => [subpath, conditionsOf(name)])
+    const others = { './package.json': './package.json' }
+    expect(manifest.exports).toEqual({ ...Object.fromEntries(expected), ...others })
+    // Conditions are tried in the order in which they are written.
+    for (const { conditions } of entries) {
+      expect(Object.keys(conditions)).toEqual(['module', 'import', 'require'])
+      expect(Object.keys(conditions.import)).toEqual(['types', 'node', 'default'])
+      expect(Object.keys(conditions.require)).toEqual(['types', 'default'])
+    }
+  })
+
+  test('names the same types for compilers that do not read exports', () => {
+    const others = entries.filter(({ subpath }) => subpath !== '.')
+    const expected = others.map(({ subpath, name }) => [subpath.slice(2), typesVersionsOf(name)])
+    expect(manifest.typesVersions).toEqual({ '*': Object.fromEntries(expected) })
+    const { types, default: main } = conditionsOf('index').require
+    expect([manifest.types, manifest.main]).toEqual([types, main])
+  })
+
+  test('names what the examples of the repository import by the same name', () => {
+    const text = readFileSync(join(root, 'tsconfig.json'), 'utf8').replaceAll(/^\s*\/\/.*$/gm, '')
+    const expected = entries.map(({ specifier, name }) => [specifier, [`./src/${name}.ts`]])
+    expect(JSON.parse(text).compilerOptions.paths).toEqual(Object.fromEntries(expected))
+  })
 })
 
 describe('the packed package', () => {
-  test('holds the types of each source file, and a module for each entry', () => {
+  test('holds the types of each source file, and the modules of each entry', () => {
     const stem = (file: string) => file.replace(/(\.d)?\.(ts|js)$/, '')
     const sources = filesBelow(join(root, 'src')).map(stem)
     const built = filesBelow(join(installed, 'dist'))
-    const scripts = built.filter((file) => file.endsWith('.js') && !file.startsWith('chunks/'))
-    const exported = modules.map((subpath) => manifest.exports[subpath] ?? '')
-    const entries = new Set([...exported, ...Object.values(manifest.bin)])
+    const ofBuild = (ending: RegExp) =>
+      built
+        .filter((file) => ending.test(file) && !/(^|\/)chunks\//.test(file))
+        .map((file) => `./dist/${file}`)
+    const required = entries.map(({ conditions }) => conditions.require.default)
+    const imported = entries.map(({ conditions }) => conditions.import)
 
     expect(built.filter((file) => file.endsWith('.d.ts')).map(stem)).toEqual(sources)
-    expect(scripts.map((file) => `./dist/${file}`)).toEqual([...entries].sort())
+    const programs = Object.values(manifest.bin).map((file) => `./${file}`)
+    expect(ofBuild(/\.js$/)).toEqual([...required, ...programs].sort())
+    expect(ofBuild(/\.mjs$/)).toEqual(imported.flatMap((of) => [of.default, of.node]).sort())
+    expect(ofBuild(/\.d\.mts$/)).toEqual(imported.map(({ types }) => types).sort())
   })
 
   test('exports each index file below src, and else only what goes by its own name', () => {
-    const index = filesBelow(join(installed, 'dist')).filter(isEntry)
-    const exported = modules.map((subpath) => [subpath, manifest.exports[subpath] ?? ''] as const)
-    const named = exported.filter(([, file]) => NAMED.test(file))
+    const stems = filesBelow(join(root, 'src')).map((file) => file.replace(/\.ts$/, ''))
+    const named = entries.filter(({ name }) => NAMED.test(name))
 
-    for (const [subpath, file] of named) {
-      const [, folder = ''] = NAMED.exec(file) ?? []
-      const name = subpath.replace(/^\.\/(postgres\/|sinks\/|client\/|dashboard\/)?/, '')
-      expect(file).toBe(`./dist/${folder}/${name}.js`)
+    for (const { subpath, name } of named) {
+      const [, folder = ''] = NAMED.exec(name) ?? []
+      const own = subpath.replace(/^\.\/(postgres\/|sinks\/|client\/|dashboard\/)?/, '')
+      expect(name).toBe(`${folder}/${own}`)
     }
-    const others = exported.filter((one) => !named.includes(one)).map(([, file]) => file)
-    expect(others.sort()).toEqual(index.map((file) => `./dist/${file}`).sort())
+    const others = entries.filter((one) => !named.includes(one)).map(({ name }) => name)
+    expect(others.sort()).toEqual(stems.filter(isEntry))
   })
 
   test('holds no test, no script and no map to a file that is not there', () => {
@@ -83,37 +102,44 @@ describe('the packed package', () => {
   })
 
   test('lets every subpath be imported and required, with the same names', async () => {
-    const imported = await load('import', modules)
-    const required = await load('require', modules)
+    const imported = await load('import', subpaths)
+    const required = await load('require', subpaths)
 
-    expect(Object.keys(imported)).toEqual(modules)
+    expect(Object.keys(imported)).toEqual(subpaths)
     for (const names of Object.values(imported)) expect(names).not.toEqual([])
     expect(required).toEqual(imported)
   })
 
   test('has an app open few files', () => {
-    // Each file costs about a millisecond.
-    expect(opened('.', './express', './postgres').size).toBeLessThanOrEqual(7)
+    // Each file costs about a millisecond; those of `import` that only name exports again less.
+    expect(opened('require', '.', './express', './postgres').size).toBeLessThanOrEqual(7)
+    expect(opened('node', '.', './express', './postgres').size).toBeLessThanOrEqual(10)
+    expect(opened('bundler', '.', './express', './postgres').size).toBeLessThanOrEqual(7)
   })
 
   test.each(['.', './express', './redis', './memory'])(
     'loads nothing of PostgreSQL with %s',
     (subpath) => {
-      expect([...opened(subpath).keys()].filter((file) => file.includes('postgres'))).toEqual([])
+      const files = [...opened('node', subpath).keys()].map((file) => relative(installed, file))
+      expect(files.filter((file) => file.includes('postgres'))).toEqual([])
     },
   )
 
   test('never imports all of process, which opens standard input and output', () => {
     // A module's names are read when it is linked, and some of these are getters that open a stream.
-    const texts = [...opened('.', './express', './fetch', './hono', './postgres').values()]
-    expect(texts.join('\n')).not.toMatch(/from "(node:)?process"/)
+    const names = ['.', './express', './fetch', './hono', './postgres']
+    const texts = [...opened('node', ...names), ...opened('bundler', ...names)]
+    expect(texts.join('\n')).not.toMatch(/(from |require\()"(node:)?process"/)
   })
 
   test.each(['.', './axios', './form', './ky', './web-journals'])(
     'gives pages the client without modules of Node: %s',
     (name) => {
-      const texts = [...opened(posix.join('./client', name)).values()]
-      expect(texts.join('\n')).not.toMatch(/\bfrom "(?!\.)|\bimport "(?!\.)|\brequire\(/)
+      const subpath = posix.join('./client', name)
+      const texts = (how: How) => [...opened(how, `./${subpath}`).values()].join('\n')
+      expect(texts('bundler')).not.toMatch(/\bfrom "(?!\.)|\bimport "(?!\.)|\brequire\(/)
+      // As tests in a simulated page load it.
+      expect(texts('require')).not.toMatch(/\brequire\("(?!\.)/)
     },
   )
 
@@ -128,20 +154,28 @@ describe('the packed package', () => {
   })
 })
 
-/** The files that are read when subpaths are imported, and what is in them. */
-function opened(...subpaths: readonly string[]): ReadonlyMap<string, string> {
+/** By `require`; by `import` on Node; by a bundler, a browser or an edge runtime. */
+type How = 'require' | 'node' | 'bundler'
+
+/** The files that are read when subpaths are loaded, and what is in them. */
+function opened(how: How, ...asked: readonly string[]): ReadonlyMap<string, string> {
   const found = new Map<string, string>()
   const open = (file: string) => {
     if (found.has(file)) return
     const text = readFileSync(file, 'utf8')
     found.set(file, text)
-    for (const [, path = ''] of text.matchAll(/\b(?:from|import) "(\.[^"]+)"/g)) {
+    for (const [, path = ''] of text.matchAll(
+      /(?:\bfrom |\bimport |\brequire\()["'](\.[^"']+)["']/g,
+    )) {
       open(join(dirname(file), path))
     }
   }
-  for (const subpath of subpaths) {
-    const name = subpath.startsWith('.') ? subpath : `./${subpath}`
-    open(join(installed, manifest.exports[name] ?? ''))
+  for (const subpath of asked) {
+    const entry = entries.find((one) => one.subpath === subpath)
+    if (entry === undefined) throw new Error(`There is no ${subpath}.`)
+    const { import: imported, require: required } = entry.conditions
+    const files = { require: required.default, node: imported.node, bundler: imported.default }
+    open(join(installed, files[how]))
   }
   return found
 }
@@ -151,22 +185,23 @@ async function load(
   how: 'import' | 'require',
   asked: readonly string[],
 ): Promise<Readonly<Record<string, readonly string[]>>> {
-  const file = join(project, how === 'import' ? 'load.mjs' : 'load.cjs')
-  const entries = asked.map((subpath) => {
+  const lines = asked.map((subpath) => {
     const specifier = JSON.stringify(posix.join('reprise', subpath))
     const loaded = how === 'import' ? `await import(${specifier})` : `require(${specifier})`
     return `[${JSON.stringify(subpath)}, Object.keys(${loaded}).sort()]`
   })
-  await writeFile(file, `console.log(JSON.stringify(Object.fromEntries([${entries.join(', ')}])))`)
-
-  const { stdout } = await run(process.execPath, ['--no-warnings', file], { cwd: project })
+  const text = `console.log(JSON.stringify(Object.fromEntries([${lines.join(', ')}])))`
+  const file = await project.write(how === 'import' ? 'load.mjs' : 'load.cjs', text)
+  // Not by Node's own way to require ES modules, which older versions and Jest do not have.
+  const args = how === 'require' ? ['--no-experimental-require-module', file] : [file]
+  const { stdout } = await run(process.execPath, args, { cwd: project.folder })
   return JSON.parse(stdout)
 }
 
-/** Whether a built file is meant to be imported by users: the root, the dialects, the stores … */
-function isEntry(file: string): boolean {
-  return /^(index|core\/dialects\/index|stores\/[^/]+\/index|(admin|client|dashboard|phases|telemetry|testing|workers)\/index)\.js$/.test(
-    file,
+/** Whether a source is meant to be imported by users: the root, the dialects, the stores … */
+function isEntry(name: string): boolean {
+  return /^(index|core\/dialects\/index|stores\/[^/]+\/index|(admin|client|dashboard|phases|telemetry|testing|workers)\/index)$/.test(
+    name,
   )
 }
 

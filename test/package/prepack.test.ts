@@ -34,7 +34,7 @@ async function tinyPackage(build: string): Promise<string> {
 const BUILD = `import { appendFileSync, cpSync, rmSync } from 'node:fs'
 rmSync('dist', { recursive: true, force: true })
 cpSync('src/index.ts', 'dist/index.d.ts')
-cpSync('src/index.ts', 'dist/cli/main.js')
+cpSync('src/index.ts', 'dist/package.json')
 appendFileSync('built.log', 'x')`
 
 async function pack(cwd: string): Promise<readonly string[]> {
@@ -47,7 +47,7 @@ test('is built where nothing is, or where a source is newer, and else left alone
   const cwd = await tinyPackage(BUILD)
   const builds = () => readFileSync(join(cwd, 'built.log'), 'utf8').length
 
-  expect(await pack(cwd)).toContain('dist/cli/main.js')
+  expect(await pack(cwd)).toContain('dist/package.json')
   await pack(cwd)
   expect(builds()).toBe(1)
   await utimes(join(cwd, 'dist/index.d.ts'), 0, 0)

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { CLIENT_ERROR_CODES } from '../../src/core/error-code.ts'
 import { type TemporaryDatabase, temporaryDatabase } from '../support/postgres.ts'
 import { type ReferenceServer, sendTask, startServer } from './reference-server.ts'
 
@@ -28,6 +29,21 @@ describe('the server', () => {
     expect(printed).not.toContain('Joined')
   })
 
+  test.each(['/', '/docs', '/errors/tasks/idempotency-key-reused'])(
+    'has a page at %s whose links all lead somewhere',
+    async (path) => {
+      const response = await server.get(path)
+      const hrefs = (await response.text()).matchAll(/\b(?:href|src)="([^"]+)"/g)
+      const links = [...hrefs].map(([, href = '']) => new URL(href, response.url))
+      const followed = links.filter(({ protocol }) => protocol !== 'data:')
+      expect(followed.length).toBeGreaterThan(3)
+      for (const link of followed) {
+        expect(link.origin).toBe(server.url)
+        expect((await fetch(link)).status, link.href).toBe(200)
+      }
+    },
+  )
+
   test('tells whether it lives and whether it can be used', async () => {
     expect(await (await server.get('/health/live')).json()).toMatchObject({ status: 'ok' })
     expect(await (await server.get('/health/ready')).json()).toMatchObject({ status: 'ok' })
@@ -42,6 +58,24 @@ describe('the server', () => {
     expect(Object.keys(document.paths)).toEqual(expect.arrayContaining(['/tasks', '/rides']))
     expect(document.paths['/tasks'].post.responses['409']).toBeDefined()
   })
+
+  test.each(['tasks', 'rides', 'workflows', 'charges', 'agents'])(
+    'has the pages of the errors of %s, and links to them',
+    async (api) => {
+      const documented = await (await server.get('/docs')).text()
+      expect(documented).toContain(`href="/errors/${api}"`)
+      for (const path of ['', '/', ...CLIENT_ERROR_CODES.map((code) => `/${code}`)]) {
+        const page = await server.get(`/errors/${api}${path}`)
+        expect(page.status).toBe(200)
+        expect(page.headers.get('content-security-policy')).toContain("default-src 'none'")
+      }
+      const headers = { accept: 'application/json' }
+      const reused = await server.get(`/errors/${api}/idempotency-key-reused`, { headers })
+      expect(await reused.json()).toMatchObject({
+        status: ['workflows', 'agents'].includes(api) ? 422 : 409,
+      })
+    },
+  )
 
   test('answers what it does not know with JSON', async () => {
     const missing = await server.get('/nothing')
@@ -78,5 +112,24 @@ describe('the server', () => {
       expect(metrics).toContain(`# TYPE idempotency_${name} `)
       expect(count(`idempotency_${name}`)).toBe(0)
     }
+  })
+
+  test('links a refusal to its page, which is there', async () => {
+    await sendTask(server, 'linked-1')
+    const refused = await server.get('/tasks', {
+      method: 'POST',
+      headers: { Authorization: 'Bearer sk_test_1', 'Idempotency-Key': 'linked-1' },
+      body: 'Something else',
+    })
+    const { error } = Object(await refused.json())
+    const page = `${server.url}/errors/tasks/idempotency-key-reused`
+    expect(error.doc_url).toBe(page)
+    expect(refused.headers.get('link')).toContain(`<${page}>; rel="describedby"`)
+    expect(await (await fetch(error.doc_url)).text()).toContain('HTTP status 409')
+    const missing = await server.get('/tasks/none', {
+      headers: { Authorization: 'Bearer sk_test_1' },
+    })
+    const own = new URL(Object(await missing.json()).error.doc_url)
+    expect(await (await fetch(own)).text()).toContain(`id="${own.hash.slice(1)}"`)
   })
 })

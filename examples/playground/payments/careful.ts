@@ -21,6 +21,7 @@ import {
 import type { Stripe } from 'stripe'
 import { z } from 'zod'
 import type { ExampleContext } from '../../server/context.ts'
+import { errorPagesUrl } from '../../server/error-pages.ts'
 
 const Place = z.record(z.string(), z.unknown())
 
@@ -36,7 +37,9 @@ export interface CarefulPayment {
 export function serveCareful(context: ExampleContext, stripe: Stripe): CarefulPayment {
   const pay = payOperation(context, stripe)
   const caller = () => 'playground'
-  return { operation: pay, listener: serve(pay, { dialect: rides, caller }) }
+  // The errors are those of rides.
+  const docsUrl = errorPagesUrl(context.url, 'rides')
+  return { operation: pay, listener: serve(pay, { dialect: rides, caller, docsUrl }) }
 }
 
 function payOperation(

@@ -5,13 +5,20 @@
  * @module
  */
 
+import { rides } from 'reprise/dialects'
 import type { LoadedApi } from '../../server/apis.ts'
 import { serveCareful } from './careful.ts'
 import { serveUnprotected } from './unprotected.ts'
 
 /** Serves `/demo/payments/…`. */
 export const demoPayments: LoadedApi = {
-  ...{ name: 'demo payments', framework: 'Node', paths: ['/demo/payments'], counts: {} },
+  ...{
+    name: 'demo payments',
+    framework: 'Node',
+    dialect: rides,
+    paths: ['/demo/payments'],
+    counts: {},
+  },
   schema: '',
   async create(context, { stripe }) {
     const careful = serveCareful(context, stripe)

@@ -17,7 +17,6 @@ import {
   withKeys,
 } from './parts.ts'
 
-const { keyed, schemas } = withKeys(agentsPolicy)
 const error = object({ detail: { type: 'string' } })
 const text = { type: 'string' }
 const made = object({ id: text })
@@ -32,11 +31,12 @@ interface Post {
   readonly path?: readonly string[]
 }
 
-function post({ summary, body, status = '201', path = [] }: Post): OperationSpec {
-  return keyed({
-    ...{ ...shared, summary, parameters: path.map(inPath), requestBody: bodyOf(body) },
-    responses: { [status]: answer('Done', made), ...failed },
-  })
+function postOf(keyed: (operation: OperationSpec) => OperationSpec) {
+  return ({ summary, body, status = '201', path = [] }: Post): OperationSpec =>
+    keyed({
+      ...{ ...shared, summary, parameters: path.map(inPath), requestBody: bodyOf(body) },
+      responses: { [status]: answer('Done', made), ...failed },
+    })
 }
 
 function list(summary: string): OperationSpec {
@@ -46,51 +46,55 @@ function list(summary: string): OperationSpec {
 const writing = schemaOf(NewText)
 
 /** What agents do, which retry a lot. */
-export const agents: ApiDescription = {
-  tag: {
-    name: 'agents',
-    description: 'Agents that call tools (Koa). The key is in X-Idempotency-Key.',
-  },
-  securitySchemes: {
-    agents: { type: 'http', scheme: 'bearer', description: 'The token from /api/auth/agent' },
-  },
-  schemas,
-  paths: {
-    '/api/auth/agent': {
-      post: keyed({
-        ...{ tags: ['agents'], summary: 'Register an agent' },
-        requestBody: bodyOf(schemaOf(NewAgent)),
-        responses: {
-          '201': answer('Registered', object({ id: text, name: text, token: text })),
-          '400': failed['400'],
-        },
-      }),
+export function agents(docsUrl: string): ApiDescription {
+  const { keyed, schemas } = withKeys({ ...agentsPolicy, docsUrl })
+  const post = postOf(keyed)
+  return {
+    tag: {
+      name: 'agents',
+      description: 'Agents that call tools (Koa). The key is in X-Idempotency-Key.',
     },
-    '/api/dwellers/{id}/act': {
-      post: post({
-        ...{ summary: 'Act', path: ['id'] },
-        body: schemaOf(NewAct),
-      }),
+    securitySchemes: {
+      agents: { type: 'http', scheme: 'bearer', description: 'The token from /api/auth/agent' },
     },
-    '/api/dwellers/{id}/heartbeat': {
-      post: post({
-        ...{ summary: 'Say that it lives', path: ['id'], status: '200' },
-        body: { type: 'object' },
-      }),
+    schemas,
+    paths: {
+      '/api/auth/agent': {
+        post: keyed({
+          ...{ tags: ['agents'], summary: 'Register an agent' },
+          requestBody: bodyOf(schemaOf(NewAgent)),
+          responses: {
+            '201': answer('Registered', object({ id: text, name: text, token: text })),
+            '400': failed['400'],
+          },
+        }),
+      },
+      '/api/dwellers/{id}/act': {
+        post: post({
+          ...{ summary: 'Act', path: ['id'] },
+          body: schemaOf(NewAct),
+        }),
+      },
+      '/api/dwellers/{id}/heartbeat': {
+        post: post({
+          ...{ summary: 'Say that it lives', path: ['id'], status: '200' },
+          body: { type: 'object' },
+        }),
+      },
+      '/api/stories': {
+        get: list('List stories'),
+        post: post({ summary: 'Write a story', body: writing }),
+      },
+      '/api/proposals': {
+        get: list('List proposals'),
+        post: post({ summary: 'Make a proposal', body: writing }),
+      },
+      '/api/review/{type}/{id}/feedback': {
+        post: post({
+          ...{ summary: 'Give feedback', path: ['type', 'id'] },
+          body: schemaOf(NewFeedback),
+        }),
+      },
     },
-    '/api/stories': {
-      get: list('List stories'),
-      post: post({ summary: 'Write a story', body: writing }),
-    },
-    '/api/proposals': {
-      get: list('List proposals'),
-      post: post({ summary: 'Make a proposal', body: writing }),
-    },
-    '/api/review/{type}/{id}/feedback': {
-      post: post({
-        ...{ summary: 'Give feedback', path: ['type', 'id'] },
-        body: schemaOf(NewFeedback),
-      }),
-    },
-  },
+  }
 }

@@ -5,6 +5,7 @@
  */
 
 import type { ApiSpec } from '../apis.ts'
+import { errorPagesUrl } from '../error-pages.ts'
 import { agents } from './agents.ts'
 import { charges } from './charges.ts'
 import type { ApiDescription, Paths, Schema } from './parts.ts'
@@ -12,7 +13,8 @@ import { rides } from './rides.ts'
 import { tasks } from './tasks.ts'
 import { workflows } from './workflows.ts'
 
-const DESCRIPTIONS: Readonly<Record<string, ApiDescription>> = {
+/** How each API is described, given where the pages of its errors are. */
+const DESCRIPTIONS: Readonly<Record<string, (docsUrl: string) => ApiDescription>> = {
   ...{ tasks, rides, workflows, charges, agents },
 }
 
@@ -28,9 +30,11 @@ export interface OpenApiDocument {
   }
 }
 
-/** Describes the APIs that are served. */
-export function documentApis(apis: readonly Pick<ApiSpec, 'name'>[]): OpenApiDocument {
-  const described = apis.flatMap(({ name }) => DESCRIPTIONS[name] ?? [])
+/** Describes the APIs that are served at `url`. */
+export function documentApis(apis: readonly Pick<ApiSpec, 'name'>[], url: string): OpenApiDocument {
+  const described = apis.flatMap(({ name }) => {
+    return DESCRIPTIONS[name]?.(errorPagesUrl(url, name)) ?? []
+  })
   return {
     openapi: '3.1.0',
     info: {

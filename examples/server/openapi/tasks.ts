@@ -16,7 +16,6 @@ import {
   withKeys,
 } from './parts.ts'
 
-const { keyed, schemas } = withKeys(tasksPolicy)
 const seconds = { type: 'integer', description: 'Unix seconds' }
 const task = { $ref: '#/components/schemas/Task' }
 const shared = { tags: ['tasks'], security: [{ tasks: [] }] }
@@ -31,62 +30,65 @@ const missing = {
 }
 
 /** Tasks: created 201, replayed 200. */
-export const tasks: ApiDescription = {
-  tag: {
-    name: 'tasks',
-    description: 'To-do lists (Express). The key, the task and the answer commit together.',
-  },
-  securitySchemes: {
-    tasks: { type: 'http', scheme: 'bearer', description: 'sk_test_… or sk_live_…' },
-  },
-  schemas: {
-    ...schemas,
-    Task: object({
-      ...{ id: { type: 'string', pattern: '^task_' }, object: { const: 'task' } },
-      ...{ task_name: textOf(255), is_done: { type: 'boolean' } },
-      completed_at: { type: ['integer', 'null'], description: 'Unix seconds' },
-      ...{ created_at: seconds, updated_at: seconds },
-    }),
-    TaskError: object({
-      error: object({
-        ...{ type: { type: 'string' }, message: { type: 'string' }, code: { type: 'string' } },
-        ...{ param: { type: ['string', 'null'] }, doc_url: { type: 'string' } },
+export function tasks(docsUrl: string): ApiDescription {
+  const { keyed, schemas } = withKeys({ ...tasksPolicy, docsUrl })
+  return {
+    tag: {
+      name: 'tasks',
+      description: 'To-do lists (Express). The key, the task and the answer commit together.',
+    },
+    securitySchemes: {
+      tasks: { type: 'http', scheme: 'bearer', description: 'sk_test_… or sk_live_…' },
+    },
+    schemas: {
+      ...schemas,
+      Task: object({
+        ...{ id: { type: 'string', pattern: '^task_' }, object: { const: 'task' } },
+        ...{ task_name: textOf(255), is_done: { type: 'boolean' } },
+        completed_at: { type: ['integer', 'null'], description: 'Unix seconds' },
+        ...{ created_at: seconds, updated_at: seconds },
       }),
-    }),
-  },
-  paths: {
-    '/tasks': {
-      get: {
-        ...{ ...shared, summary: 'List tasks' },
-        responses: {
-          '200': answer(
-            'The tasks',
-            object({ object: { const: 'list' }, data: { type: 'array', items: task } }),
-          ),
-          '401': failed['401'],
+      TaskError: object({
+        error: object({
+          ...{ type: { type: 'string' }, message: { type: 'string' }, code: { type: 'string' } },
+          ...{ param: { type: ['string', 'null'] }, doc_url: { type: 'string' } },
+        }),
+      }),
+    },
+    paths: {
+      '/tasks': {
+        get: {
+          ...{ ...shared, summary: 'List tasks' },
+          responses: {
+            '200': answer(
+              'The tasks',
+              object({ object: { const: 'list' }, data: { type: 'array', items: task } }),
+            ),
+            '401': failed['401'],
+          },
         },
+        post: keyed({
+          ...{ ...shared, summary: 'Create a task' },
+          requestBody: bodyOf(schemaOf(NewTask)),
+          responses: { '201': answer('Created', task), '200': answer('Replayed', task), ...failed },
+        }),
       },
-      post: keyed({
-        ...{ ...shared, summary: 'Create a task' },
-        requestBody: bodyOf(schemaOf(NewTask)),
-        responses: { '201': answer('Created', task), '200': answer('Replayed', task), ...failed },
-      }),
-    },
-    '/tasks/{id}': {
-      get: {
-        ...one,
-        summary: 'Get a task',
-        responses: { '200': answer('The task', task), ...missing },
+      '/tasks/{id}': {
+        get: {
+          ...one,
+          summary: 'Get a task',
+          responses: { '200': answer('The task', task), ...missing },
+        },
+        patch: keyed({
+          ...{ ...one, summary: 'Change a task' },
+          requestBody: bodyOf(schemaOf(ChangedTask)),
+          responses: { '200': answer('Changed', task), ...missing },
+        }),
+        delete: keyed({
+          ...{ ...one, summary: 'Delete a task, however often' },
+          responses: { '200': { description: 'Deleted' }, ...failed },
+        }),
       },
-      patch: keyed({
-        ...{ ...one, summary: 'Change a task' },
-        requestBody: bodyOf(schemaOf(ChangedTask)),
-        responses: { '200': answer('Changed', task), ...missing },
-      }),
-      delete: keyed({
-        ...{ ...one, summary: 'Delete a task, however often' },
-        responses: { '200': { description: 'Deleted' }, ...failed },
-      }),
     },
-  },
+  }
 }

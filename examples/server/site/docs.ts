@@ -17,7 +17,7 @@ export function docsPage(document: OpenApiDocument): string {
         .map(([method, operation]) => operationOf(method, path, operation)),
     )
     return `<h2 id="${tag.name}">${tag.name}</h2>
-<p>${escape(tag.description)}</p>
+<p>${escape(tag.description)} <a href="/errors/${tag.name}">Errors of its keys</a>.</p>
 ${operations.join('\n')}`
   })
   return `<main>

@@ -11,6 +11,8 @@ export interface Reply {
   readonly status: number
   readonly type: string
   readonly body: string
+  /** What it says besides, or instead of what every page says. */
+  readonly headers?: Readonly<Record<string, string>>
 }
 
 /** Answers one method of one path. */
@@ -63,7 +65,7 @@ export function escape(text: string): string {
 }
 
 /** Sends an answer. */
-export function send(response: ServerResponse, { status, type, body }: Reply): void {
+export function send(response: ServerResponse, { status, type, body, headers }: Reply): void {
   response.writeHead(status, {
     'Content-Type': type,
     'Content-Length': Buffer.byteLength(body),
@@ -71,6 +73,7 @@ export function send(response: ServerResponse, { status, type, body }: Reply): v
     'Content-Security-Policy': POLICY,
     'X-Content-Type-Options': 'nosniff',
     'Referrer-Policy': 'no-referrer',
+    ...headers,
   })
   response.end(body)
 }

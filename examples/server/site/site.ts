@@ -9,6 +9,7 @@ import { text } from 'node:stream/consumers'
 import { setTimeout as delay } from 'node:timers/promises'
 import { PROMETHEUS_CONTENT_TYPE } from 'reprise/telemetry'
 import type { ApiSpec } from '../apis.ts'
+import { errorPages } from '../error-pages.ts'
 import { readLedger } from '../ledger.ts'
 import type { Node } from '../node.ts'
 import { documentApis } from '../openapi/document.ts'
@@ -23,6 +24,8 @@ export interface SiteParts {
   readonly node: Node
   readonly services: Services
   readonly apis: readonly ApiSpec[]
+  /** Where clients reach the server, without a slash at its end. */
+  readonly url: string
   readonly isDemo: boolean
 }
 
@@ -31,8 +34,8 @@ const READY_MS_MAX = 2000
 
 /** The server's own pages. */
 export function createSite(parts: SiteParts): Pages {
-  const { node, apis, isDemo } = parts
-  const document = documentApis(apis)
+  const { node, apis, url, isDemo } = parts
+  const document = documentApis(apis, url)
   return {
     'GET /': () => html('Reprise: the reference server', landingPage(apis, isDemo)),
     'GET /docs': () => html('The APIs', docsPage(document)),
@@ -44,6 +47,7 @@ export function createSite(parts: SiteParts): Pages {
       await node.metrics.refresh()
       return plain(node.metrics.text(), PROMETHEUS_CONTENT_TYPE)
     },
+    ...errorPages(apis),
     ...(isDemo && demoPages(parts)),
   }
 }

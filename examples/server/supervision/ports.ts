@@ -8,7 +8,7 @@ import { once } from 'node:events'
 import { createServer } from 'node:net'
 
 /** The port when none is asked for. */
-const PORT_DEFAULT = 3000
+export const PORT_DEFAULT = 3000
 
 /** How many ports after the default one are tried. */
 const TRIES_MAX = 100
@@ -57,4 +57,10 @@ async function free(host: string, asked: number): Promise<number | undefined> {
   } finally {
     server.close()
   }
+}
+
+/** Where the server is reached from this machine. */
+export function urlOf(host: string, port: number): string {
+  const reached = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host
+  return `http://${reached.includes(':') ? `[${reached}]` : reached}:${port}`
 }

@@ -18,7 +18,7 @@ import { instant } from '../words.ts'
 export const keysTail: Command = {
   ...{ name: 'keys tail', summary: 'Show decisions as they are made', isLong: true },
   details: [
-    'miss: a first request; hit: a replay; conflict: still in progress; mismatch: another body; resume: taken up again; finished, failed, needs_person: how it ended. Replays and conflicts are seen where the app notes them, see docs/cli.md. With --json each line is one document.',
+    'miss: a first request; hit: a replay; conflict: still in progress; mismatch: another body; resume: taken up again; finished, failed, needs_person: how it ended. Replays and conflicts are seen where the app notes them, see node_modules/reprise/docs/cli.md#output. With --json each line is one document.',
   ],
   flags: [
     ...FILTER_FLAGS,

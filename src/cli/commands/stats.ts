@@ -52,7 +52,7 @@ export const stats: Command = {
 
 const NOT_RECORDED = 'not recorded'
 const COUNTED_BY =
-  'Counts are recorded where the app brings them to the store: createReprise({ store, onEvent: keepStats(store).onEvent }), with keepStats of reprise/telemetry. See docs/guides/monitoring.md.'
+  'Counts are recorded where the app brings them to the store: createReprise({ store, onEvent: keepStats(store).onEvent }), with keepStats of reprise/telemetry. See node_modules/reprise/docs/guides/monitoring.md.'
 
 function overviewText(overview: Overview): string {
   const { totals, hitRate, states, workers, concerns, byOperation, windowMs, now } = overview

@@ -117,7 +117,7 @@ function chosen(
 }
 
 const NO_SINK =
-  'Export sink from reprise.config: functionSink(async (job) => …) of reprise/sinks/function, or that of a queue. See docs/cli.md, Worker.'
+  'Export sink from reprise.config: functionSink(async (job) => …) of reprise/sinks/function, or that of a queue. See node_modules/reprise/docs/cli.md#worker.'
 
 function why(name: WorkerName): string {
   return name === 'enqueuer'

@@ -7,7 +7,7 @@
 import type { Problem } from '../problem.ts'
 import type { Dialect } from './dialect.ts'
 import { ietf } from './ietf.ts'
-import { codeNameOf, messageOf } from './wording.ts'
+import { codeNameOf, docUrlOf, messageOf } from './wording.ts'
 
 /** The dialect of Stripe: one key for the whole account, on any path. */
 export const stripe: Dialect = {
@@ -30,7 +30,7 @@ export const stripe: Dialect = {
         type: typeOf(problem),
         code: codeNameOf(occurrence, { 'idempotency-in-progress': 'idempotency_key_in_use' }),
         message: messageOf(problem),
-        doc_url: problem.type,
+        ...docUrlOf(problem, occurrence),
       },
     }),
   },

@@ -7,7 +7,7 @@
 import type { Occurrence, Problem } from '../problem.ts'
 import type { Dialect } from './dialect.ts'
 import { ietf } from './ietf.ts'
-import { codeNameOf, messageOf } from './wording.ts'
+import { codeNameOf, docUrlOf, messageOf } from './wording.ts'
 
 /** The dialect of the tasks API: a key counts for one method on one path. */
 export const tasks: Dialect = {
@@ -28,7 +28,7 @@ export const tasks: Dialect = {
           'idempotency-conflict': 'transaction_conflict',
         }),
         param: problem.code.startsWith('idempotency-key') ? 'idempotency_key' : null,
-        doc_url: problem.type,
+        ...docUrlOf(problem, occurrence),
       },
     }),
   },

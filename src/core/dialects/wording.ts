@@ -15,6 +15,14 @@ export function messageOf(problem: Problem): string {
   return `${problem.title}. ${problem.detail}`
 }
 
+/** The page of the error, where the app publishes one. */
+export function docUrlOf(
+  { type }: Problem,
+  { docsUrl }: Occurrence,
+): { readonly doc_url?: string } {
+  return docsUrl === undefined ? {} : { doc_url: type }
+}
+
 /** The code in snake case; keys of the wrong length have codes of their own. */
 export function codeNameOf({ code, keyFault }: Occurrence, names: CodeNames = {}): string {
   if (keyFault === 'too-long') return 'idempotency_key_too_long'

@@ -3,7 +3,7 @@ import { RepriseError } from '../../core/errors.ts'
 import { type Clock, systemClock } from '../../engine/clock.ts'
 import type { TransactionSource } from './handles/source.ts'
 
-/** Settings of {@link postgresStore}. */
+/** Settings of `postgresStore`. */
 export interface PostgresStoreOptions {
   /**
    * Schema that holds the tables and functions. Made by the first migration. At most 63 bytes, and

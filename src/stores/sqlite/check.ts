@@ -46,7 +46,8 @@ export async function secure(
 ): Promise<void> {
   const { database } = connection
   if (transactionState(database) === undefined) throw unsafe(SILENT)
-  database.exec(`pragma busy_timeout = ${BUSY_TIMEOUT_MS}`)
+  // It answers with a row, which libsql before 0.4 does not allow exec() to have.
+  pragma(database, `busy_timeout = ${BUSY_TIMEOUT_MS}`)
 
   // All of it in attempts: even the version is not told while another connection changes the schema.
   const work = () => {

@@ -1,7 +1,7 @@
 import { invalid, whole } from '../../core/options.ts'
 import { type Clock, type Random, systemClock, systemRandom } from '../../engine/clock.ts'
 
-/** Settings of {@link sqliteStore}. */
+/** Settings of `sqliteStore`. */
 export interface SqliteStoreOptions {
   /**
    * What the names of the tables begin with.

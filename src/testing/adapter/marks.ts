@@ -91,8 +91,10 @@ export const markChecks: readonly AdapterCheck[] = [
   {
     name: 'links to the pages of the errors where they are published',
     check: inOneWorld({ options: { docsUrl: 'https://docs.example/errors' } }, async (world) => {
-      const { json } = await world.ask({ key: 'null' })
-      assert.equal(json['type'], 'https://docs.example/errors#idempotency-key-invalid')
+      const answer = await world.ask({ key: 'null' })
+      const page = 'https://docs.example/errors#idempotency-key-invalid'
+      assert.equal(answer.json['type'], page)
+      assert.ok(answer.header('link')?.startsWith(`<${page}>; rel="describedby"`))
     }),
   },
   {

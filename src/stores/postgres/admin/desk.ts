@@ -38,7 +38,7 @@ const JOBS_MAX = 100
 /** How many duplicates of one record are kept. */
 const NOTES_KEPT = 100
 
-/** What {@link postgresDesk} works with. */
+/** What `postgresDesk` works with. */
 export interface PostgresDeskParts {
   readonly client: Client<unknown>
   readonly schema: string

@@ -6,7 +6,7 @@ import { type PgPool, type PgPoolClient, pgClient } from './pg.ts'
 import { type PgliteDatabase, type PgliteTransaction, pgliteClient } from './pglite.ts'
 import { type PostgresJsQueries, type PostgresJsSql, postgresJsClient } from './postgres-js.ts'
 
-/** Anything that {@link postgresStore} takes. */
+/** Anything that `postgresStore` takes. */
 export type AnyClient =
   | PgPool<PgPoolClient>
   | PostgresJsSql<PostgresJsQueries, PostgresJsQueries>

@@ -1,6 +1,6 @@
 /**
  * ioredis, for one server and for a cluster; iovalkey has the same shape. Declared structurally, so
- * that the drivers stay optional peers of whichever version.
+ * that the drivers need not be installed, in whichever version.
  *
  * @module
  */

@@ -1,6 +1,6 @@
 /**
  * node-redis (the package `redis`), for one server and for a cluster. Declared structurally, so that
- * the driver stays an optional peer of whichever version.
+ * the driver need not be installed, in whichever version.
  *
  * @module
  */
