@@ -17,7 +17,7 @@ const root = join(import.meta.dirname, '../..')
  * what requests do without promises and timers of their own, and 30 bytes are what tells a problem's
  * URN from the address of its page.
  */
-const BYTES_MAX = 20_460
+const BYTES_MAX = 20_640
 
 const ENTRY = 'virtual:entry'
 const SOURCE = `
