@@ -291,12 +291,21 @@ describe('a transaction of the store', () => {
     await next.rollback()
   })
 
-  it('lives on while it is kept alive', async () => {
-    const transaction = await begin(store, { ...sampleRequest(), leaseMs: 300 })
-    for (let round = 0; round < 8; round++) {
-      await new Promise((resolve) => setTimeout(resolve, 60))
-      await transaction.keepAlive()
+  it('lives on while it is kept alive: its silence begins anew each time', async () => {
+    const transaction = await begin(store, { ...sampleRequest(), leaseMs: 60_000 })
+    const { rows } = await transaction.tx.query('select pg_backend_pid() as pid')
+    const silentSince = async () => {
+      const found = await pool.query(
+        `select state_change::text as at from pg_stat_activity
+          where pid = $1 and state = 'idle in transaction'`,
+        [rows[0].pid],
+      )
+      return found.rows[0].at
     }
+    const before = await silentSince()
+    expect(await silentSince()).toBe(before)
+    await transaction.keepAlive()
+    expect((await silentSince()) > before).toBe(true)
 
     await transaction.commit(sampleFinish())
     expect(transaction.outcome).toBe('execute')
