@@ -250,4 +250,11 @@ export const EXPLANATIONS: Readonly<Record<ErrorCode, Explanation>> = {
     developer: 'Nothing to do.',
     operator: 'Narrow the filter; look at the load of the database.',
   },
+  'reprise-version-unsupported': {
+    happened:
+      'A store, a sink, a plugin or a client was given something of a version that lacks what it needs. The message names the package, what was found, and from which version on it works. Nothing was started.',
+    developer:
+      'Install a version that works: [versions](versions.md) has the table. Or leave your version as it is and use another package for this part, such as another driver.',
+    operator: 'Nothing to do: it is thrown at start, and a deploy that starts does not have it.',
+  },
 }

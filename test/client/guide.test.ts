@@ -14,9 +14,9 @@ import { uuidV7 } from '../../src/client/key.ts'
 const guide = readFileSync(join(import.meta.dirname, '../../docs/guides/client.md'), 'utf8')
 const files = new Map(
   readdirSync(import.meta.dirname)
-    .filter((file) => file.endsWith('.test.ts'))
+    .filter((file) => /\.(test|proof)\.ts$/.test(file))
     .map((file) => [
-      file.replace('.test.ts', ''),
+      file.replace(/\.(test|proof)\.ts$/, ''),
       readFileSync(join(import.meta.dirname, file), 'utf8'),
     ]),
 )
