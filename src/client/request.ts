@@ -52,6 +52,7 @@ export interface Outgoing {
 }
 
 const JSON_TYPE = 'application/json'
+const TEXT_TYPE = 'text/plain;charset=UTF-8'
 
 /** Of the options of `fetch`, those that a later attempt needs as well. */
 const OPTIONS = ['credentials', 'mode', 'redirect'] as const
@@ -98,14 +99,16 @@ async function bytesOf(
   { json, body }: ClientInit,
   { headers, request }: { headers: Headers; request: Request | undefined },
 ): Promise<Uint8Array<ArrayBuffer> | null> {
-  const content = json === undefined ? body : new Blob([JSON.stringify(json)], { type: JSON_TYPE })
+  const content = json === undefined ? body : JSON.stringify(json)
   const kind = Object(content)
   if ('getReader' in kind || Symbol.asyncIterator in kind) {
     throw new TypeError('A stream can be sent only once: give the whole body.')
   }
   // Writes each kind of body as `fetch` would, and names its type; forms get their boundary here.
   const written = content == null && request ? request : new Response(content)
-  const type = written.headers.get('Content-Type')
+  // Bun names the type of a text only while it sends it.
+  const textType = json === undefined ? TEXT_TYPE : JSON_TYPE
+  const type = typeof content === 'string' ? textType : written.headers.get('Content-Type')
   if (type && !headers.has('Content-Type')) headers.set('Content-Type', type)
   const bytes = await written.arrayBuffer()
   return bytes.byteLength ? new Uint8Array(bytes) : null

@@ -98,17 +98,33 @@ function settled<T>(request: IDBRequest<T>): Promise<T> {
   })
 }
 
+/** Web Locks that this tab is giving back, by name. */
+const leaving = new Map<string, Promise<void>>()
+
 /** Web Locks, which a closed or crashed tab gives back; without them, locks within the tab. */
 function tabLocks(prefix: string): JournalStore['lock'] {
   const locks = globalThis.navigator?.locks
   if (locks === undefined) return localLocks()
-  return (name) =>
-    new Promise<Release | undefined>((resolve, reject) => {
-      locks
-        .request(prefix + name, { ifAvailable: true }, (lock) => {
+  return async (name) => {
+    const fullName = prefix + name
+    // A lock is free some time after it was released: without this wait, the tab that has just released it could be
+    // told that somebody holds it.
+    await leaving.get(fullName)
+    return new Promise<Release | undefined>((resolve, reject) => {
+      const released = locks
+        .request(fullName, { ifAvailable: true }, (lock) => {
           if (lock === null) return resolve(undefined)
-          return new Promise<void>((release) => resolve(release))
+          return new Promise<void>((release) => {
+            resolve(() => {
+              leaving.set(fullName, released)
+              release()
+            })
+          })
         })
         .catch(reject)
+        .finally(() => {
+          if (leaving.get(fullName) === released) leaving.delete(fullName)
+        })
     })
+  }
 }

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { brotliCompressSync, constants } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
 import type { SealedResponse } from '../../src/core/record.ts'
 import type { CapturedResponse } from '../../src/core/response.ts'
@@ -21,6 +22,9 @@ function sealer(given: Partial<SealOptions> = {}) {
 
 const encrypting = (current: string, keys: Record<string, Uint8Array>) =>
   sealer({ encryption: aesGcm({ current, keys }) })
+
+/** The most that is unpacked, in bytes. */
+const MOST_UNPACKED = 128 * 1024 * 1024
 
 /** Spoils what was sealed for `id` with status 201: says what to open, and as what. */
 type Spoil = (sealed: Uint8Array) => [id: string, status: number, sealed: Uint8Array]
@@ -46,6 +50,26 @@ describe('a sealed response', () => {
     expect((await sealer().seal('id', noise)).sealed.byteLength).toBeLessThan(5100)
     const never = sealer({ compressBytesMin: false })
     expect((await never.seal('id', plain)).sealed.byteLength).toBeGreaterThan(5000)
+  })
+
+  it('is not compressed where it would not be unpacked again', async () => {
+    const large = sealer({ bodyBytesMax: Number.POSITIVE_INFINITY })
+    const first = { ...response(), body: Buffer.alloc(MOST_UNPACKED) }
+    const sealed = await large.seal('id', first)
+    expect(sealed.sealed.byteLength).toBeGreaterThan(MOST_UNPACKED)
+    const opened = await large.open('id', sealed)
+    expect(Buffer.compare(opened.body, first.body)).toBe(0)
+  })
+
+  it('that unpacks to more than is ever packed is refused', async () => {
+    const params = { [constants.BROTLI_PARAM_QUALITY]: 1 }
+    const bomb = brotliCompressSync(Buffer.alloc(MOST_UNPACKED + 1), { params })
+    const sealed = Buffer.concat([Uint8Array.of(2, 1), bomb])
+    const opening = sealer().open('id', { status: 200, sealed })
+    await expect(opening).rejects.toMatchObject({
+      code: 'reprise-seal-broken',
+      detail: 'It does not unpack',
+    })
   })
 
   it('leaves out a body over the limit and says how large it was', async () => {

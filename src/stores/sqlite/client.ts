@@ -1,6 +1,6 @@
 /**
  * The bit of a synchronous SQLite client that the store needs. `DatabaseSync` of `node:sqlite`,
- * better-sqlite3 and libsql all have it, so there is nothing to adapt.
+ * `Database` of `bun:sqlite`, better-sqlite3 and libsql all have it, so there is nothing to adapt.
  *
  * @module
  */
@@ -10,6 +10,7 @@ export type SqliteValue = string | number | Uint8Array | null
 
 /** A prepared statement. The lists are not readonly because the types of the clients are not. */
 export interface SqliteStatement {
+  /** The first row. Without a row, `bun:sqlite` answers `null` and the others answer `undefined`. */
   get(...values: SqliteValue[]): unknown
   all(...values: SqliteValue[]): unknown[]
   run(...values: SqliteValue[]): { readonly changes: number | bigint }
@@ -19,7 +20,7 @@ export interface SqliteStatement {
 export interface SqliteDatabase {
   exec(sql: string): unknown
   prepare(sql: string): SqliteStatement
-  /** As better-sqlite3 and libsql name it. */
+  /** As better-sqlite3, libsql and `bun:sqlite` name it. */
   readonly inTransaction?: boolean
   /** As `node:sqlite` names it, from Node 22.16 on. */
   readonly isTransaction?: boolean
