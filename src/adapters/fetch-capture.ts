@@ -22,16 +22,18 @@ export async function captureResponse(
   const streamed = { ...head, body: new Uint8Array(), bodyIsStream: true }
   const given = givenBody(response)
   if (given !== undefined && !isEventStream(response)) return { ...head, body: Buffer.from(given) }
-  if (response.body === null) return { ...head, body: new Uint8Array() }
+  if (isUnsendable(response)) return { ...head, body: new Uint8Array() }
   // Events come one by one; a client that waits for the first would wait for ever.
-  if (isEventStream(response)) return streamed
+  if (isEventStream(response) && response.body !== null) return streamed
 
+  // Deno sends a body in chunks, without its length, once somebody has looked at `body` of the response itself.
   const reader = response.clone().body?.getReader()
+  if (reader === undefined) return { ...head, body: new Uint8Array() }
   const chunks: Uint8Array[] = []
   let bytes = 0
   for (;;) {
     const isPatient = streams === 'buffer' && bytes <= bodyBytesMax
-    const next = await (isPatient ? reader?.read() : atOnce(reader?.read()))
+    const next = await (isPatient ? reader.read() : atOnce(reader.read()))
     if (next?.done === true) return { ...head, body: Buffer.concat(chunks) }
     // What is over the limit may still be whole, in one piece; what are no bytes can not be kept.
     if (next === undefined || bytes > bodyBytesMax || !ArrayBuffer.isView(next.value)) break
@@ -39,7 +41,7 @@ export async function captureResponse(
     bytes += next.value.byteLength
   }
   // Not awaited: a copy counts as cancelled only when the original is cancelled too.
-  reader?.cancel().catch(() => undefined)
+  reader.cancel().catch(() => undefined)
   return streamed
 }
 
@@ -93,8 +95,8 @@ function isEventStream({ headers }: Response): boolean {
 }
 
 /** What a promise gives without waiting for anything outside of the process; else `undefined`. */
-function atOnce<T>(promise: Promise<T> | undefined): Promise<T | undefined> {
-  return Promise.race([promise?.catch(() => undefined), turns()])
+function atOnce<T>(promise: Promise<T>): Promise<T | undefined> {
+  return Promise.race([promise.catch(() => undefined), turns()])
 }
 
 /** A body that is all there is read in one turn; the others are for servers' own streams. */

@@ -15,7 +15,7 @@ export interface Handle extends SqliteDatabase {
   close(): unknown
 }
 
-export type ClientName = 'node:sqlite' | 'better-sqlite3' | 'libsql'
+export type ClientName = 'node:sqlite' | 'better-sqlite3' | 'libsql' | 'bun:sqlite'
 
 /** A client that can be loaded. */
 export interface Client {
@@ -31,14 +31,22 @@ export interface Client {
 const require = createRequire(join(process.cwd(), 'package.json'))
 const nodeMajor = Number(process.versions.node.split('.')[0])
 
-/** Whether the running Node can load the client: better-sqlite3 would crash an older one. */
+const { bun, deno } = process.versions
+const isNode = bun === undefined && deno === undefined
+
+/**
+ * Whether what runs here can load the client. better-sqlite3 would crash an older Node; it and libsql are compiled for
+ * Node, and are not claimed for any other runtime.
+ */
 export function canLoad(name: ClientName): boolean {
-  return name === 'libsql' || nodeMajor >= 22
+  if (name === 'bun:sqlite') return bun !== undefined
+  if (name === 'node:sqlite') return !isNode || nodeMajor >= 22
+  return isNode && (name === 'libsql' || nodeMajor >= 22)
 }
 
 /** The clients that load here. */
 export function clients(): readonly Client[] {
-  const names: readonly ClientName[] = ['libsql', 'node:sqlite', 'better-sqlite3']
+  const names: readonly ClientName[] = ['libsql', 'node:sqlite', 'better-sqlite3', 'bun:sqlite']
   return names.filter(canLoad).map(loadClient)
 }
 
@@ -62,6 +70,11 @@ function opener(name: ClientName): (path: string) => Handle {
       DatabaseSync: new (path: string) => Handle
     }
     return (path) => new DatabaseSync(path)
+  }
+  if (name === 'bun:sqlite') {
+    // Only Bun has the module, and its types are not installed.
+    const { Database } = require(name) as { Database: new (path: string) => Handle }
+    return (path) => new Database(path)
   }
   // Both export the class itself, in CommonJS.
   const Database = require(name) as new (path: string) => Handle

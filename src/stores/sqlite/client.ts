@@ -64,9 +64,18 @@ function resultCode(error: unknown): number | undefined {
   if (!(error instanceof Error)) return undefined
   if ('errcode' in error && typeof error.errcode === 'number') return error.errcode
   if (!('code' in error) || typeof error.code !== 'string') return undefined
+  if (error.code === 'ERR_SQLITE_ERROR') return codeOfText(error.message)
   if (error.code === 'SQLITE_BUSY_SNAPSHOT') return CODES.busySnapshot
   if (error.code === 'SQLITE_CONSTRAINT_PRIMARYKEY') return CODES.primaryKey
   if (error.code.startsWith('SQLITE_BUSY')) return CODES.busy
   if (error.code.startsWith('SQLITE_LOCKED')) return CODES.locked
   return undefined
+}
+
+/** What Deno leaves out of the errors of `exec()`, by SQLite's own text. */
+function codeOfText(message: string): number | undefined {
+  if (message === 'database is locked') return CODES.busy
+  if (message.startsWith('database table is locked')) return CODES.locked
+  // SQLite says the same of other unique columns, of which the store's tables have none.
+  return message.startsWith('UNIQUE constraint failed') ? CODES.primaryKey : undefined
 }
