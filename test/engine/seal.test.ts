@@ -1,5 +1,4 @@
 import { randomBytes } from 'node:crypto'
-import { brotliCompressSync, constants } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
 import type { SealedResponse } from '../../src/core/record.ts'
 import type { CapturedResponse } from '../../src/core/response.ts'
@@ -25,6 +24,10 @@ const encrypting = (current: string, keys: Record<string, Uint8Array>) =>
 
 /** The most that is unpacked, in bytes. */
 const MOST_UNPACKED = 128 * 1024 * 1024
+
+/** One zero more than that, packed by brotli: to pack it here would take more memory than workerd allows. */
+const BOMB =
+  'z///fwAkAOKxQHLv//n//w+ABEAcFoDu/T////8BkACIwwLQvf/n//8/ABIAcVgAuvf//P//B0ACIA4LQPf+n////wBIAMRhAeje//P//x8ACYA4LADd+3/+//8DIAEQhwWge/8PAIAAAw=='
 
 /** Spoils what was sealed for `id` with status 201: says what to open, and as what. */
 type Spoil = (sealed: Uint8Array) => [id: string, status: number, sealed: Uint8Array]
@@ -62,9 +65,7 @@ describe('a sealed response', () => {
   })
 
   it('that unpacks to more than is ever packed is refused', async () => {
-    const params = { [constants.BROTLI_PARAM_QUALITY]: 1 }
-    const bomb = brotliCompressSync(Buffer.alloc(MOST_UNPACKED + 1), { params })
-    const sealed = Buffer.concat([Uint8Array.of(2, 1), bomb])
+    const sealed = Buffer.concat([Uint8Array.of(2, 1), Buffer.from(BOMB, 'base64')])
     const opening = sealer().open('id', { status: 200, sealed })
     await expect(opening).rejects.toMatchObject({
       code: 'reprise-seal-broken',

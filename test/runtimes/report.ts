@@ -8,7 +8,7 @@
 export interface Job {
   /** What `inject` answers inside. */
   readonly provided: Readonly<Record<string, unknown>>
-  /** By file: the full names of tests that are not run. */
+  /** By file: regular expressions for the full names of tests that are not run. */
   readonly left: Readonly<Record<string, readonly string[]>>
 }
 

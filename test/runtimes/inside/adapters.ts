@@ -11,7 +11,7 @@ import { contractApp } from '../../adapters/hono-app.ts'
 
 /** Serves a handler on 127.0.0.1; what the handler throws is kept in `errors`. */
 export type Serve = (
-  fetch: (request: Request) => Response | Promise<Response>,
+  fetch: (request: Request, ...rest: readonly unknown[]) => Response | Promise<Response>,
   errors: unknown[],
 ) => Promise<Served>
 
@@ -34,7 +34,9 @@ export function honoOn(serve: Serve): Framework {
   return {
     serve(spec) {
       const errors: unknown[] = []
-      return serve(contractApp(spec, errors).fetch, errors)
+      const app = contractApp(spec, errors)
+      // What a platform adds to the request is what Hono takes after it.
+      return serve((...args) => app.fetch(...(args as Parameters<typeof app.fetch>)), errors)
     },
     // The options of this adapter are given Hono's context.
     header: (c, name) => (c as Context).req.header(name),

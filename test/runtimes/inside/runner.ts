@@ -29,12 +29,12 @@ export async function runFiles(
 class FileRun {
   tests = 0
   readonly #file: string
-  readonly #left: readonly string[]
+  readonly #left: readonly RegExp[]
   readonly #report: (line: Line) => void
 
   constructor(file: string, left: readonly string[], report: (line: Line) => void) {
     this.#file = file
-    this.#left = left
+    this.#left = left.map((pattern) => new RegExp(pattern))
     this.#report = report
   }
 
@@ -55,7 +55,7 @@ class FileRun {
 
   async #test(test: DeclaredTest, name: string, earlier: unknown): Promise<void> {
     this.tests++
-    if (this.#left.includes(name)) return this.#tell(name, 'left')
+    if (this.#left.some((pattern) => pattern.test(name))) return this.#tell(name, 'left')
     if (test.isSkipped) return this.#tell(name, 'skipped')
     const fault = earlier ?? (await faultOf(() => limited(test))) ?? (await faultOf(finish))
     this.#tell(name, fault === undefined ? 'passed' : 'failed', fault)
