@@ -8,6 +8,7 @@
  */
 
 import type { CapturedResponse, Header } from '../core/response.ts'
+import { systemClock } from '../engine/clock.ts'
 import { hiddenIn } from './fetch-body.ts'
 import type { CaptureOptions } from './options.ts'
 
@@ -34,7 +35,8 @@ export async function captureResponse(
   for (;;) {
     const isPatient = streams === 'buffer' && bytes <= bodyBytesMax
     const next = await (isPatient ? reader.read() : atOnce(reader.read()))
-    if (next?.done === true) return { ...head, body: Buffer.concat(chunks) }
+    if (next?.done === true)
+      return { ...(await typed(response, head)), body: Buffer.concat(chunks) }
     // What is over the limit may still be whole, in one piece; what are no bytes can not be kept.
     if (next === undefined || bytes > bodyBytesMax || !ArrayBuffer.isView(next.value)) break
     chunks.push(next.value)
@@ -43,6 +45,18 @@ export async function captureResponse(
   // Not awaited: a copy counts as cancelled only when the original is cancelled too.
   reader.cancel().catch(() => undefined)
   return streamed
+}
+
+/** What is stored before the body. */
+type Head = Pick<CapturedResponse, 'status' | 'headers'>
+
+const isBun = 'Bun' in globalThis
+
+/** Bun names the type of a text only when it sends it, and to those who read it as a blob. */
+async function typed(response: Response, head: Head): Promise<Head> {
+  if (!isBun || response.headers.has('content-type')) return head
+  const { type } = await response.clone().blob()
+  return type === '' ? head : { ...head, headers: [...head.headers, ['content-type', type]] }
 }
 
 /**
@@ -108,4 +122,6 @@ async function turns(): Promise<undefined> {
 
 /** The streams of Cloudflare's workerd are outside of JavaScript: even what is all there takes a turn of its event loop. */
 const nextTurn: (resolve: () => void) => void =
-  globalThis.navigator?.userAgent === 'Cloudflare-Workers' ? setImmediate : process.nextTick
+  globalThis.navigator?.userAgent === 'Cloudflare-Workers'
+    ? (resolve) => void systemClock.after(0, resolve)
+    : process.nextTick

@@ -52,7 +52,6 @@ export interface Outgoing {
 }
 
 const JSON_TYPE = 'application/json'
-const TEXT_TYPE = 'text/plain;charset=UTF-8'
 
 /** Of the options of `fetch`, those that a later attempt needs as well. */
 const OPTIONS = ['credentials', 'mode', 'redirect'] as const
@@ -106,10 +105,10 @@ async function bytesOf(
   }
   // Writes each kind of body as `fetch` would, and names its type; forms get their boundary here.
   const written = content == null && request ? request : new Response(content)
-  // Bun names the type of a text only while it sends it.
-  const textType = json === undefined ? TEXT_TYPE : JSON_TYPE
-  const type = typeof content === 'string' ? textType : written.headers.get('Content-Type')
+  // Bun names the type of a text only here; elsewhere it is in lower case, which spoils the boundary of a form.
+  const blob = await written.blob()
+  const type = json === undefined ? (written.headers.get('Content-Type') ?? blob.type) : JSON_TYPE
   if (type && !headers.has('Content-Type')) headers.set('Content-Type', type)
-  const bytes = await written.arrayBuffer()
+  const bytes = await blob.arrayBuffer()
   return bytes.byteLength ? new Uint8Array(bytes) : null
 }

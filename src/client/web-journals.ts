@@ -122,9 +122,7 @@ function tabLocks(prefix: string): JournalStore['lock'] {
           })
         })
         .catch(reject)
-        .finally(() => {
-          if (leaving.get(fullName) === released) leaving.delete(fullName)
-        })
+        .finally(() => leaving.get(fullName) === released && leaving.delete(fullName))
     })
   }
 }

@@ -126,6 +126,14 @@ describe('a response', () => {
     expect((await handler(post())).headers.get('Idempotency-Key')).toBe('key-1')
   })
 
+  test('of a text that names no type has the type of a text when it comes again', async () => {
+    const handler = idempotent(reprise(), { caller }, () => new Response('text'))
+    await handler(post())
+    const again = await handler(post())
+    expect(again.headers.get('Idempotent-Replayed')).toBe('true')
+    expect(again.headers.get('Content-Type')).toMatch(/^text\/plain;charset=utf-8$/i)
+  })
+
   test('of a known size over the limit says on replay how much is missing', async () => {
     const handler = idempotent(reprise(), { caller, bodyBytesMax: 10 }, () => {
       return new Response('x'.repeat(11))

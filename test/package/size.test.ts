@@ -14,9 +14,9 @@ import { beforeAll, describe, expect, test } from 'vitest'
 const root = join(import.meta.dirname, '../..')
 /**
  * Holds the line: what makes it longer is worth an import of its own, or a word here. 1.5 kB of it is
- * what requests do without promises and timers of their own.
+ * what requests do without promises and timers of their own, and 0.2 kB what Bun, Deno and workerd need.
  */
-const BYTES_MAX = 20_430
+const BYTES_MAX = 20_660
 
 const ENTRY = 'virtual:entry'
 const SOURCE = `
