@@ -6,9 +6,10 @@
 
 import { beforeAll, describe, expect, inject, it } from 'vitest'
 import { adapterContract, storeContract, transactionContract } from '../../src/testing/index.ts'
+import { notRun } from '../support/not-run.ts'
 import type { TestFiles } from './inside/runner.ts'
 import { left } from './left.ts'
-import type { RuntimeName } from './programs.ts'
+import type { Program, RuntimeName } from './programs.ts'
 import type { Job, Line } from './report.ts'
 import type { Report } from './run.ts'
 
@@ -17,8 +18,16 @@ type TestLine = Extract<Line, { readonly kind: 'test' }>
 /** A runtime under test. */
 export interface Runtime {
   readonly name: RuntimeName
+  readonly program: Program
   readonly files: TestFiles
-  run(job: Job): Promise<Report>
+  run(program: string, job: Job): Promise<Report>
+}
+
+/** Where the program is; without one, the test file goes on the list of what did not run. */
+function pathOf(name: RuntimeName, program: Program): string | undefined {
+  if ('path' in program) return program.path
+  notRun({ suite: `test/runtimes/${name}.test.ts`, reason: program.missing })
+  return undefined
 }
 
 /** The contracts, and how the suites that keep them are called. */
@@ -32,12 +41,13 @@ const CONTRACTS = [
 const SKIPPED_BY_FETCH = 4
 
 /** Runs the files of a runtime inside it: one test for each, and some for all together. */
-export function describeRuntime({ name, files, run }: Runtime): void {
-  describe(`inside ${name}`, () => {
+export function describeRuntime({ name, program, files, run }: Runtime): void {
+  const path = pathOf(name, program)
+  describe.skipIf(path === undefined)(`inside ${name}`, () => {
     let report: Report = { lines: [], written: '' }
     const tests = () => report.lines.filter((line) => line.kind === 'test')
     beforeAll(async () => {
-      report = await run(jobOf(name))
+      report = await run(path ?? '', jobOf(name))
     })
 
     it.each(Object.keys(files))('%s passes', (file) => {

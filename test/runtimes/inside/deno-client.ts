@@ -2,7 +2,7 @@
 
 import { createServer, type Socket } from 'node:net'
 import { expect, test } from 'vitest'
-import { createClient } from '../../../src/client/index.ts'
+import { createClient, OutcomeUnknownError } from '../../../src/client/index.ts'
 
 /** As much of Deno as is needed here. */
 declare const Deno: {
@@ -29,7 +29,7 @@ test('a request is sent once per attempt where no connection is used twice', asy
   const careful = createClient({ baseUrl: `http://127.0.0.1:${port}`, fetch: send, attemptsMax: 1 })
   await careful.post('charges', { json: {} })
   cutsNext = true
-  await expect(careful.post('charges', { json: {} })).rejects.toThrow()
+  await expect(careful.post('charges', { json: {} })).rejects.toThrow(OutcomeUnknownError)
   expect(requests).toBe(2)
   server.close()
 })
