@@ -8,6 +8,7 @@
  */
 
 import type { CapturedResponse, Header } from '../core/response.ts'
+import { systemClock } from '../engine/clock.ts'
 import { hiddenIn } from './fetch-body.ts'
 import type { CaptureOptions } from './options.ts'
 
@@ -22,25 +23,40 @@ export async function captureResponse(
   const streamed = { ...head, body: new Uint8Array(), bodyIsStream: true }
   const given = givenBody(response)
   if (given !== undefined && !isEventStream(response)) return { ...head, body: Buffer.from(given) }
-  if (response.body === null) return { ...head, body: new Uint8Array() }
+  if (isUnsendable(response)) return { ...head, body: new Uint8Array() }
   // Events come one by one; a client that waits for the first would wait for ever.
-  if (isEventStream(response)) return streamed
+  if (isEventStream(response) && response.body !== null) return streamed
 
+  // Deno sends a body in chunks, without its length, once somebody has looked at `body` of the response itself.
   const reader = response.clone().body?.getReader()
+  if (reader === undefined) return { ...head, body: new Uint8Array() }
   const chunks: Uint8Array[] = []
   let bytes = 0
   for (;;) {
     const isPatient = streams === 'buffer' && bytes <= bodyBytesMax
-    const next = await (isPatient ? reader?.read() : atOnce(reader?.read()))
-    if (next?.done === true) return { ...head, body: Buffer.concat(chunks) }
+    const next = await (isPatient ? reader.read() : atOnce(reader.read()))
+    if (next?.done === true)
+      return { ...(await typed(response, head)), body: Buffer.concat(chunks) }
     // What is over the limit may still be whole, in one piece; what are no bytes can not be kept.
     if (next === undefined || bytes > bodyBytesMax || !ArrayBuffer.isView(next.value)) break
     chunks.push(next.value)
     bytes += next.value.byteLength
   }
   // Not awaited: a copy counts as cancelled only when the original is cancelled too.
-  reader?.cancel().catch(() => undefined)
+  reader.cancel().catch(() => undefined)
   return streamed
+}
+
+/** What is stored before the body. */
+type Head = Pick<CapturedResponse, 'status' | 'headers'>
+
+const isBun = 'Bun' in globalThis
+
+/** Bun names the type of a text only when it sends it, and to those who read it as a blob. */
+async function typed(response: Response, head: Head): Promise<Head> {
+  if (!isBun || response.headers.has('content-type')) return head
+  const { type } = await response.clone().blob()
+  return type === '' ? head : { ...head, headers: [...head.headers, ['content-type', type]] }
 }
 
 /**
@@ -93,15 +109,19 @@ function isEventStream({ headers }: Response): boolean {
 }
 
 /** What a promise gives without waiting for anything outside of the process; else `undefined`. */
-function atOnce<T>(promise: Promise<T> | undefined): Promise<T | undefined> {
-  return Promise.race([promise?.catch(() => undefined), turns()])
+function atOnce<T>(promise: Promise<T>): Promise<T | undefined> {
+  return Promise.race([promise.catch(() => undefined), turns()])
 }
 
 /** A body that is all there is read in one turn; the others are for servers' own streams. */
 const TURNS = 4
 
 async function turns(): Promise<undefined> {
-  for (let turn = 0; turn < TURNS; turn++) {
-    await new Promise<void>((resolve) => process.nextTick(resolve))
-  }
+  for (let turn = 0; turn < TURNS; turn++) await new Promise<void>(nextTurn)
 }
+
+/** The streams of Cloudflare's workerd are outside of JavaScript: even what is all there takes a turn of its event loop. */
+const nextTurn: (resolve: () => void) => void =
+  globalThis.navigator?.userAgent === 'Cloudflare-Workers'
+    ? (resolve) => void systemClock.after(0, resolve)
+    : process.nextTick

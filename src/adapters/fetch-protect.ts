@@ -77,7 +77,7 @@ export function protectHandler<Req extends Request, Rest extends readonly unknow
     const exchange = fetchExchange(request)
     if (!guard.takes(exchange)) return handler(request, ...rest)
     markProtected(request)
-    const result = await protectFetch({
+    const protecting = protectFetch({
       guard,
       subject: request,
       request,
@@ -89,10 +89,32 @@ export function protectHandler<Req extends Request, Rest extends readonly unknow
         return handler(current as Req, ...rest)
       },
     })
+    outliveClient(rest.find(isPlatformContext), protecting)
+    const result = await protecting
     if (result.kind === 'handled') return result.response
     const { body, init } = responseParts(result.answer)
     return new Response(body, init)
   }
+}
+
+/** What a platform such as Cloudflare's hands to handlers besides the request. */
+interface PlatformContext {
+  /** Has the platform keep the request going until `work` settles. */
+  waitUntil(work: Promise<unknown>): void
+}
+
+function isPlatformContext(value: unknown): value is PlatformContext {
+  return (
+    typeof value === 'object' &&
+    value !== null &&
+    'waitUntil' in value &&
+    typeof value.waitUntil === 'function'
+  )
+}
+
+/** Has the work go on when the client goes away: such a platform would end it there, half done. */
+export function outliveClient(context: unknown, work: Promise<unknown>): void {
+  if (isPlatformContext(context)) context.waitUntil(work.catch(() => undefined))
 }
 
 /**

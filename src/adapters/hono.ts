@@ -15,7 +15,7 @@ import type { Servable } from '../engine/servable.ts'
 import { copyOfBody, hiddenIn, type OpenBody } from './fetch-body.ts'
 import { responseParts } from './fetch-capture.ts'
 import { fetchExchange } from './fetch-exchange.ts'
-import { protectFetch } from './fetch-protect.ts'
+import { outliveClient, protectFetch } from './fetch-protect.ts'
 import { type HttpOptions, type ServeOptions, serving } from './options.ts'
 import { Guard } from './protect.ts'
 import { giveRun, markProtected } from './run-of.ts'
@@ -42,7 +42,7 @@ export function idempotent<C extends Context = Context, Tx = never>(
     const exchange = fetchExchange(request, { route: routeOf(c), ip: ipOf(c), open: bodyOf(c) })
     if (!guard.takes(exchange)) return next()
     markProtected(c)
-    const result = await protectFetch({
+    const protecting = protectFetch({
       guard,
       // The app that the middleware is mounted in decides which variables there are.
       subject: c as C,
@@ -55,6 +55,8 @@ export function idempotent<C extends Context = Context, Tx = never>(
         return c.res
       },
     })
+    outliveClient(platformContextOf(c), protecting)
+    const result = await protecting
     if (result.kind === 'answered') return answer(c, result.answer)
     if (result.response !== c.res) replace(c, result.response)
   }
@@ -118,6 +120,17 @@ function routeOf({ req }: Context): string | null {
 /** The client's address, where Hono runs on Node. */
 function ipOf(c: Context): string | null {
   return incomingOf(c)?.socket?.remoteAddress ?? null
+}
+
+/** What the platform hands over besides the request, where Hono runs on one that does. */
+function platformContextOf(c: Context): unknown {
+  if (incomingOf(c) !== undefined) return undefined
+  try {
+    return c.executionCtx
+  } catch {
+    // Hono throws where the platform has none.
+    return undefined
+  }
 }
 
 /** The request that Node's server was given. */

@@ -99,7 +99,7 @@ async function bytesOf(
   { json, body }: ClientInit,
   { headers, request }: { headers: Headers; request: Request | undefined },
 ): Promise<OwnBytes | null> {
-  const content = json === undefined ? body : new Blob([JSON.stringify(json)], { type: JSON_TYPE })
+  const content = json === undefined ? body : JSON.stringify(json)
   const kind = Object(content)
   if ('getReader' in kind || Symbol.asyncIterator in kind) {
     throw new TypeError('A stream can be sent only once: give the whole body.')
@@ -107,9 +107,11 @@ async function bytesOf(
   // Writes each kind of body as `fetch` would, and names its type; forms get their boundary here.
   const written = content == null && request ? request : new Response(content)
   // The bytes come before the type: `@hono/node-server` replaces `Response` for the whole process, and
-  // its class takes every blob for plain text until its body is read.
-  const bytes = await written.arrayBuffer()
-  const type = written.headers.get('Content-Type')
+  // its class takes every blob for plain text until its body is read. Bun names the type of a text only
+  // in the blob; elsewhere that is in lower case, which spoils the boundary of a form.
+  const blob = await written.blob()
+  const type = json === undefined ? (written.headers.get('Content-Type') ?? blob.type) : JSON_TYPE
   if (type && !headers.has('Content-Type')) headers.set('Content-Type', type)
+  const bytes = await blob.arrayBuffer()
   return bytes.byteLength ? new Uint8Array(bytes) : null
 }

@@ -98,26 +98,32 @@ function settled<T>(request: IDBRequest<T>): Promise<T> {
   })
 }
 
+/** Web Locks that this tab is giving back, by name. */
+const leaving = new Map<string, Promise<void>>()
+
 /** Web Locks, which a closed or crashed tab gives back; without them, locks within the tab. */
 function tabLocks(prefix: string): JournalStore['lock'] {
   const locks = globalThis.navigator?.locks
   if (locks === undefined) return localLocks()
-  return (name) =>
-    new Promise<Release | undefined>((resolve, reject) => {
-      const whole: Promise<void> = locks.request(
-        prefix + name,
-        { ifAvailable: true },
-        async (lock) => {
+  return async (name) => {
+    const fullName = prefix + name
+    // A lock is free some time after it was released: without this wait, the tab that has just released it could be
+    // told that somebody holds it.
+    await leaving.get(fullName)
+    return new Promise<Release | undefined>((resolve, reject) => {
+      const released = locks
+        .request(fullName, { ifAvailable: true }, (lock) => {
           if (lock === null) return resolve(undefined)
-          await new Promise<void>((end) => {
-            // The request resolves when the browser has freed the lock, some time after `end`.
+          return new Promise<void>((release) => {
             resolve(() => {
-              end()
-              return whole
+              leaving.set(fullName, released)
+              release()
+              return released
             })
           })
-        },
-      )
-      whole.catch(reject)
+        })
+        .catch(reject)
+        .finally(() => leaving.get(fullName) === released && leaving.delete(fullName))
     })
+  }
 }

@@ -67,8 +67,11 @@ const NEWLINE = 10
 /** Quality 4 is where brotli still costs about as little as gzip and already packs better. */
 const BROTLI = { params: { [constants.BROTLI_PARAM_QUALITY]: 4 } }
 
-/** Beyond this no text can be made of it: what unpacks to more was made to fill the memory. */
-const UNPACKED_BYTES_MAX = 0x2000_0000
+/**
+ * What unpacks to more than 128 MiB was made to fill the memory, because nothing larger is packed here. It is also the
+ * most that Cloudflare's workerd accepts as a limit: it refuses to unpack anything under a higher one.
+ */
+const UNPACKED_BYTES_MAX = 0x0800_0000
 
 const compress = promisify(brotliCompress)
 const decompress = promisify(brotliDecompress)
@@ -190,11 +193,12 @@ export function seal(
   ...parts: readonly Uint8Array[]
 ): Uint8Array | Promise<Uint8Array> {
   const bytes = parts.reduce((sum, { byteLength }) => sum + byteLength, 0)
-  const isLarge = compressBytesMin !== false && bytes >= compressBytesMin
+  const isPacked =
+    compressBytesMin !== false && bytes >= compressBytesMin && bytes <= UNPACKED_BYTES_MAX
   // What most answers are.
-  if (!isLarge && encryption === undefined) return Buffer.concat([PLAIN, ...parts], 2 + bytes)
+  if (!isPacked && encryption === undefined) return Buffer.concat([PLAIN, ...parts], 2 + bytes)
   const content = Buffer.concat(parts, bytes)
-  return isLarge
+  return isPacked
     ? compress(content, BROTLI).then((packed) => wrap(encryption, place, { content, packed }))
     : wrap(encryption, place, { content, packed: content })
 }

@@ -1,16 +1,11 @@
 import type pg from 'pg'
-import { afterAll, describe, it } from 'vitest'
+import { afterAll, describe } from 'vitest'
 import type { Store } from '../../src/engine/store.ts'
 import { postgresStore } from '../../src/stores/postgres/index.ts'
-import {
-  type AdapterHarness,
-  adapterContract,
-  type TransactionalStore,
-} from '../../src/testing/adapter-contract.ts'
+import type { AdapterHarness, TransactionalStore } from '../../src/testing/adapter-contract.ts'
 import { poolOf } from '../conformance/postgres.harness.ts'
 import { temporaryDatabase } from '../support/postgres.ts'
-
-const TIMEOUT_MS = 30_000
+import { CHECK_TIMEOUT_MS, testContract } from './contract.ts'
 
 /** What a framework's own test says; the store with transactions is the same for all. */
 export type FrameworkHarness = Omit<AdapterHarness, 'openTransactional'>
@@ -23,13 +18,8 @@ export type FrameworkHarness = Omit<AdapterHarness, 'openTransactional'>
 export function describeAdapter(name: string, framework: FrameworkHarness, left = /^$/): void {
   describe(`${name} keeps the contract of an adapter:`, () => {
     const database = new EffectsDatabase()
-    afterAll(() => database.drop(), TIMEOUT_MS)
-    const harness: AdapterHarness = { ...framework, openTransactional: () => database.open() }
-
-    for (const { name, check, appliesTo } of adapterContract) {
-      const applies = (appliesTo?.(harness) ?? true) && !left.test(name)
-      it.skipIf(!applies)(name, { timeout: TIMEOUT_MS }, () => check(harness))
-    }
+    afterAll(() => database.drop(), CHECK_TIMEOUT_MS)
+    testContract({ ...framework, openTransactional: () => database.open() }, left)
   })
 }
 

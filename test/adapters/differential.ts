@@ -93,7 +93,19 @@ export async function exchangeBytes(port: number, bytes: string): Promise<string
 
 /** Without the headers that say when, and those that are ours. */
 function unmarked(bytes: string): string {
-  return bytes.replace(/^(?:Date|Idempotency-(?:Key|Expires|Stored)): .*\r\n/gm, '')
+  const sent = joinsWrites ? withoutChunks(bytes) : bytes
+  return sent.replace(/^(?:Date|Idempotency-(?:Key|Expires|Stored)): .*\r\n/gm, '')
+}
+
+/** From Node 26 on, what is written in one turn of the event loop is one chunk, and what is held back is written in one turn. */
+const joinsWrites = Number(process.versions.node.split('.')[0]) >= 26
+
+/** What was sent, with the chunks of its body joined. */
+function withoutChunks(bytes: string): string {
+  const head = headOf(bytes)
+  if (!isChunked(head)) return bytes
+  const { body, end } = chunksOf(bytes.slice(head.length))
+  return head + body + end
 }
 
 /** The last head: interim responses come before it. */
@@ -111,15 +123,23 @@ function answerIn(bytes: string) {
 }
 
 /** The body of an answer, its chunks joined. */
-function bodyOf(bytes: string): string {
+export function bodyOf(bytes: string): string {
   const head = headOf(bytes)
   const rest = bytes.slice(head.length)
-  if (!/^transfer-encoding: chunked\r$/im.test(head)) return rest
+  return isChunked(head) ? chunksOf(rest).body : rest
+}
+
+function isChunked(head: string): boolean {
+  return /^transfer-encoding: chunked\r$/im.test(head)
+}
+
+/** The chunks joined, and what comes after them: the last one, with its trailers. */
+function chunksOf(rest: string): { readonly body: string; readonly end: string } {
   let body = ''
   for (let at = 0; ; ) {
     const lineEnd = rest.indexOf('\r\n', at)
     const size = Number.parseInt(rest.slice(at, lineEnd), 16)
-    if (!(size > 0)) return body
+    if (!(size > 0)) return { body, end: rest.slice(at) }
     body += rest.slice(lineEnd + 2, lineEnd + 2 + size)
     at = lineEnd + 4 + size
   }

@@ -22,6 +22,13 @@ function sealer(given: Partial<SealOptions> = {}) {
 const encrypting = (current: string, keys: Record<string, Uint8Array>) =>
   sealer({ encryption: aesGcm({ current, keys }) })
 
+/** The most that is unpacked, in bytes. */
+const MOST_UNPACKED = 128 * 1024 * 1024
+
+/** One zero more than that, packed by brotli: to pack it here would take more memory than workerd allows. */
+const BOMB =
+  'z///fwAkAOKxQHLv//n//w+ABEAcFoDu/T////8BkACIwwLQvf/n//8/ABIAcVgAuvf//P//B0ACIA4LQPf+n////wBIAMRhAeje//P//x8ACYA4LADd+3/+//8DIAEQhwWge/8PAIAAAw=='
+
 /** Spoils what was sealed for `id` with status 201: says what to open, and as what. */
 type Spoil = (sealed: Uint8Array) => [id: string, status: number, sealed: Uint8Array]
 
@@ -46,6 +53,24 @@ describe('a sealed response', () => {
     expect((await sealer().seal('id', noise)).sealed.byteLength).toBeLessThan(5100)
     const never = sealer({ compressBytesMin: false })
     expect((await never.seal('id', plain)).sealed.byteLength).toBeGreaterThan(5000)
+  })
+
+  it('is not compressed where it would not be unpacked again', async () => {
+    const large = sealer({ bodyBytesMax: Number.POSITIVE_INFINITY })
+    const first = { ...response(), body: Buffer.alloc(MOST_UNPACKED) }
+    const sealed = await large.seal('id', first)
+    expect(sealed.sealed.byteLength).toBeGreaterThan(MOST_UNPACKED)
+    const opened = await large.open('id', sealed)
+    expect(Buffer.compare(opened.body, first.body)).toBe(0)
+  })
+
+  it('that unpacks to more than is ever packed is refused', async () => {
+    const sealed = Buffer.concat([Uint8Array.of(2, 1), Buffer.from(BOMB, 'base64')])
+    const opening = sealer().open('id', { status: 200, sealed })
+    await expect(opening).rejects.toMatchObject({
+      code: 'reprise-seal-broken',
+      detail: 'It does not unpack',
+    })
   })
 
   it('leaves out a body over the limit and says how large it was', async () => {

@@ -16,7 +16,7 @@ export interface Handle extends SqliteDatabase {
   close(): unknown
 }
 
-export type ClientName = 'node:sqlite' | 'better-sqlite3' | 'libsql'
+export type ClientName = 'node:sqlite' | 'better-sqlite3' | 'libsql' | 'bun:sqlite'
 
 /** A client that can be loaded. */
 export interface Client {
@@ -33,18 +33,26 @@ const require = createRequire(join(process.cwd(), 'package.json'))
 const APART = join(process.cwd(), 'test/stores/better-sqlite3')
 const requireApart = createRequire(join(APART, 'package.json'))
 
-/** Whether the running Node has node:sqlite; better-sqlite3 would crash an older one. */
-export const isNode22 = Number(process.versions.node.split('.')[0]) >= 22
+const { bun, deno } = process.versions
+const isNode = bun === undefined && deno === undefined
 
-/** Whether the client can be loaded: better-sqlite3 is installed apart, when the tests start. */
+/** Whether the running Node has node:sqlite; better-sqlite3 would crash an older one. */
+export const isNode22 = isNode && Number(process.versions.node.split('.')[0]) >= 22
+
+/**
+ * Whether what runs here can load the client. better-sqlite3 is installed apart, when the tests start. It
+ * and libsql are compiled for Node, and are not claimed for any other runtime.
+ */
 export function canLoad(name: ClientName): boolean {
-  if (name === 'libsql') return true
-  return isNode22 && (name === 'node:sqlite' || existsSync(join(APART, 'node_modules', name)))
+  if (name === 'bun:sqlite') return bun !== undefined
+  if (name === 'node:sqlite') return !isNode || isNode22
+  if (name === 'libsql') return isNode
+  return isNode22 && existsSync(join(APART, 'node_modules', name))
 }
 
 /** The clients that load here. */
 export function clients(): readonly Client[] {
-  const names: readonly ClientName[] = ['libsql', 'node:sqlite', 'better-sqlite3']
+  const names: readonly ClientName[] = ['libsql', 'node:sqlite', 'better-sqlite3', 'bun:sqlite']
   return names.filter(canLoad).map(loadClient)
 }
 
@@ -68,6 +76,11 @@ function opener(name: ClientName): (path: string) => Handle {
       DatabaseSync: new (path: string) => Handle
     }
     return (path) => new DatabaseSync(path)
+  }
+  if (name === 'bun:sqlite') {
+    // Only Bun has the module, and its types are not installed.
+    const { Database } = require(name) as { Database: new (path: string) => Handle }
+    return (path) => new Database(path)
   }
   // Both export the class itself, in CommonJS.
   const Database = (name === 'libsql' ? require : requireApart)(name) as new (

@@ -24,8 +24,8 @@ export type { SqliteStore } from './store.ts'
  * SQLite has one writer at a time, always under serializable isolation: what is asked for in
  * `isolation` is met by that.
  *
- * @param database - a handle of `node:sqlite` (Node 22.16 or later), better-sqlite3 or libsql. The
- * store sets its `busy_timeout`, `journal_mode`, `synchronous` and, where WAL mode is only safe for
+ * @param database - a handle of `node:sqlite` (Node 22.16 or later, Bun, Deno), `bun:sqlite`,
+ * better-sqlite3 or libsql. The store sets its `busy_timeout`, `journal_mode`, `synchronous` and, where WAL mode is only safe for
  * one connection, `locking_mode`; it never closes it. libsql lets go of a file some time after
  * `close()`, when its statements are garbage-collected.
  */

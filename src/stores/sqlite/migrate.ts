@@ -66,7 +66,7 @@ function apply(database: SqliteDatabase, queries: Queries, { pending }: Migratio
 }
 
 function applied(database: SqliteDatabase, queries: Queries): AppliedMigration[] {
-  if (database.prepare(queries.hasMigrations).get() === undefined) return []
+  if (database.prepare(queries.hasMigrations).get() == null) return []
   // The query selects just these columns.
   const rows = database.prepare(queries.applied).all() as {
     readonly number: number | bigint

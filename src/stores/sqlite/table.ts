@@ -61,8 +61,9 @@ export class Table {
     // The query selects just this column; a handle may be set to read integers as big ones.
     const row = this.#prepared(this.#queries.room).get(caller, quota.keys - 1) as
       | { readonly ms: number | bigint }
+      | null
       | undefined
-    return row && { outcome: 'over_quota', roomInMs: Number(row.ms) }
+    return row == null ? undefined : { outcome: 'over_quota', roomInMs: Number(row.ms) }
   }
 
   lock(): void {

@@ -1,0 +1,4 @@
+import { denoFiles } from './files/deno.ts'
+import { runInProcess } from './process.ts'
+
+await runInProcess(denoFiles)

@@ -1,0 +1,3 @@
+import { describeClient } from '../../stores/sqlite-harness.ts'
+
+describeClient('bun:sqlite')
