@@ -8,7 +8,7 @@
 import type { IncomingMessage } from 'node:http'
 import { getRequestListener } from '@hono/node-server'
 import { type Context, Hono, type MiddlewareHandler } from 'hono'
-import { afterEach, describe, expect, test, vi } from 'vitest'
+import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { idempotent } from '../../src/adapters/hono.ts'
 import { createReprise, memoryStore } from '../../src/index.ts'
 import { bytesOf, Sending } from '../../src/testing/adapter/raw-client.ts'
@@ -143,6 +143,10 @@ describe('a body that comes with its head', () => {
   test('becomes no stream, and has no signal made for it, neither when it runs nor when it is repeated', async () => {
     const streams = vi.spyOn(globalThis, 'ReadableStream')
     const signals = vi.spyOn(globalThis, 'AbortController')
+    onTestFinished(() => {
+      streams.mockRestore()
+      signals.mockRestore()
+    })
     const send = await serving((c) => c.req.text())
     expect([await send('a'), await send('a')]).toEqual(['201: a', '201 again: a'])
     expect([streams.mock.calls, signals.mock.calls]).toEqual([[], []])

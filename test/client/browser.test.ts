@@ -9,7 +9,7 @@ import type { BrowserContext, Page } from 'playwright-core'
 import { build } from 'vite'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { Gate } from '../behaviour/gate.ts'
-import { lacksChromium, useChromium } from '../support/chromium.ts'
+import { connect, lacksChromium, reconnect, useChromium } from '../support/chromium.ts'
 // Declares what the pages have as a global; nothing of it is loaded here.
 import type { PageGlobals } from './browser-entry.ts'
 import { type Ledger, startLedger } from './ledger.ts'
@@ -71,6 +71,7 @@ describe.skipIf(isLacking)('in a browser', () => {
   async function open(context: BrowserContext, journal: string): Promise<Page> {
     const tab = await context.newPage()
     await tab.goto(`http://127.0.0.1:${ledger.port}/?journal=${journal}`)
+    await connect(tab)
     return tab
   }
 
@@ -87,6 +88,12 @@ describe.skipIf(isLacking)('in a browser', () => {
   const states = (tab: Page) =>
     tab.evaluate(async () => (await page.client.journal.list()).map(({ state }) => state))
 
+  /** Resolves when the tabs hold no lock: what is left of a closed or reloaded tab is gone then. */
+  const unlocked = (tab: Page) =>
+    expect
+      .poll(() => tab.evaluate(async () => (await navigator.locks.query()).held?.length))
+      .toBe(0)
+
   describe.each(['localstorage', 'indexeddb'])('with a journal in %s', (journal) => {
     it('a tab that is reloaded in the middle of a request finishes it: one effect', async () => {
       const { tab } = await fresh(journal)
@@ -96,6 +103,7 @@ describe.skipIf(isLacking)('in a browser', () => {
       await begin(first, op)
       await gate.reached()
       await first.reload()
+      await unlocked(first)
       expect(await states(first)).toEqual(['sent'])
 
       gate.open()
@@ -113,7 +121,7 @@ describe.skipIf(isLacking)('in a browser', () => {
       await begin(page1, op)
       await expect.poll(() => states(page1)).toEqual(['queued'])
       expect(posts).toEqual([])
-      await context.setOffline(false)
+      await reconnect(context)
       await expect.poll(() => states(page1)).toEqual(['answered'])
       expect(await effectsOf(op)).toHaveLength(1)
       expect(posts).toHaveLength(1)
@@ -128,11 +136,9 @@ describe.skipIf(isLacking)('in a browser', () => {
       await begin(closed, op)
       await expect.poll(() => states(other)).toEqual(['queued'])
       await closed.close()
-      // A tab is gone when its locks are.
-      const held = () => other.evaluate(async () => (await navigator.locks.query()).held?.length)
-      await expect.poll(held).toBe(0)
+      await unlocked(other)
       // The other tab hears of the network too, and nobody has to ask it.
-      await context.setOffline(false)
+      await reconnect(context)
       await expect.poll(() => states(other)).toEqual(['answered'])
       expect(await effectsOf(op)).toHaveLength(1)
     })
@@ -147,6 +153,7 @@ describe.skipIf(isLacking)('in a browser', () => {
       // The other tab leaves alone what this one is at work on.
       expect(await resume(two)).toEqual([])
       await one.reload()
+      await unlocked(one)
       gate.open()
       const resumed = await Promise.all([resume(one), resume(two), resume(one)])
       expect(resumed.flat()).toEqual([201])

@@ -1,4 +1,10 @@
-import { type Browser, chromium } from 'playwright-core'
+import {
+  type Browser,
+  type BrowserContext,
+  type CDPSession,
+  chromium,
+  type Page,
+} from 'playwright-core'
 import { afterAll, beforeAll, inject } from 'vitest'
 import { notRun } from './not-run.ts'
 
@@ -28,4 +34,28 @@ export function useChromium(): () => Browser {
   })
   afterAll(() => browser?.close())
   return () => browser
+}
+
+/** Pages of a browser that finds no network, and where they are told that there is one. */
+const told = new WeakMap<Page, CDPSession>()
+
+/**
+ * Has a page believe that there is a network. A browser takes a machine that only reaches itself for
+ * offline, and the servers of tests are on that machine.
+ */
+export async function connect(page: Page): Promise<void> {
+  if (await page.evaluate(() => navigator.onLine)) return
+  const session = told.get(page) ?? (await page.context().newCDPSession(page))
+  told.set(page, session)
+  // With values that change nothing, Chromium would go back to what it has found.
+  await session.send('Network.overrideNetworkState', {
+    ...{ offline: false, latency: 1, downloadThroughput: -1, uploadThroughput: -1 },
+    connectionType: 'ethernet',
+  })
+}
+
+/** Gives the pages of a context their network back, after `setOffline(true)`. */
+export async function reconnect(context: BrowserContext): Promise<void> {
+  await context.setOffline(false)
+  for (const page of context.pages()) if (told.has(page)) await connect(page)
 }
