@@ -11,6 +11,8 @@ export const settings = {
     setupFiles: ['test/support/own-globals.ts'],
     // One process runs many files: loading the sources anew for each file took longer than most tests.
     isolate: false,
+    // So what one test replaces has to be as it was before the next one.
+    ...{ restoreMocks: true, unstubEnvs: true, unstubGlobals: true },
     reporters: ['default', './test/support/slowest-files.ts'],
     // Generous, because a busy machine is no bug: nothing waits this long when all is well.
     testTimeout: 180_000,

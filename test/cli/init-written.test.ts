@@ -21,7 +21,7 @@ import { Hono } from 'hono'
 import Koa from 'koa'
 import type pg from 'pg'
 import ts from 'typescript'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { cli, project } from './harness.ts'
 import { DatabaseWorld } from './world.ts'
 
@@ -147,7 +147,7 @@ describe('what init writes', () => {
   test.each(APPS)('%s: refuses whom nobody knows, and has one effect', async (name, start) => {
     await world.up()
     await world.sql(`create table ${world.schema}.charges (id int generated always as identity)`)
-    process.env['DATABASE_URL'] = world.url
+    vi.stubEnv('DATABASE_URL', world.url)
     const module: Written = await import(/* @vite-ignore */ await written(name))
     onTestFinished(() => module.pool.end())
     onTestFinished(() => module.reprise.close())

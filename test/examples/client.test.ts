@@ -10,7 +10,7 @@ import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { cuttingProxy } from '../clients/cutting-proxy.ts'
 
 interface Charge {
@@ -25,13 +25,16 @@ interface QuickStart {
   charge(amount: number): Promise<Charge>
 }
 
-/** By a name that only the run knows: the package has to be built before its types are there. */
+/**
+ * By a name that only the run knows: the package has to be built before its types are there. And by a
+ * name of its own: another file, in this process, loads the same example and closes its server.
+ */
 function load<Module>(name: string): Promise<Module> {
-  return import(`../../examples/quick-start/${name}.ts`)
+  return import(`../../examples/quick-start/${name}.ts?client`)
 }
 
 test('the quick start for the client has one effect, also where the answer was lost', async () => {
-  process.env['PORT'] = '0'
+  vi.stubEnv('PORT', '0')
   const { server } = await load<{ server: Server }>('express')
   onTestFinished(() => void server.close())
   if (!server.listening) await once(server, 'listening')
@@ -40,8 +43,8 @@ test('the quick start for the client has one effect, also where the answer was l
   const proxy = await cuttingProxy(port)
   const journal = mkdtempSync(join(tmpdir(), 'reprise-quick-start-'))
   onTestFinished(() => rmSync(journal, { recursive: true, force: true }))
-  process.env['API_URL'] = `http://127.0.0.1:${proxy.port}`
-  process.env['JOURNAL'] = journal
+  vi.stubEnv('API_URL', `http://127.0.0.1:${proxy.port}`)
+  vi.stubEnv('JOURNAL', journal)
   const { charge, resumed } = await load<QuickStart>('client')
 
   proxy.loseNextAnswer()

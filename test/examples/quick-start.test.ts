@@ -11,7 +11,7 @@ import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { query } from '../../scripts/servers/postgres.ts'
 import { temporaryDatabase } from '../support/postgres.ts'
 
@@ -39,9 +39,9 @@ interface Answer {
   readonly echo: string | null
 }
 
-beforeAll(() => {
+beforeEach(() => {
   // Any port that is free.
-  process.env['PORT'] = '0'
+  vi.stubEnv('PORT', '0')
 })
 
 test('there is a quick start for each framework, the client and the README, and no other', () => {
@@ -97,7 +97,6 @@ test('the code of the README has one effect for two requests with one key', asyn
     'create table charges (id int generated always as identity, amount int)',
   )
   vi.stubEnv('DATABASE_URL', database.url)
-  onTestFinished(() => void vi.unstubAllEnvs())
   const sample = await import('../../examples/quick-start/readme.ts')
   onTestFinished(() => sample.pool.end())
   const send = await start(sample)
