@@ -19,6 +19,13 @@ export interface StoreHarness<Tx = unknown> {
    */
   readonly wakesPeer?: boolean
   /**
+   * Whether a listing gives each record once. `false` where the order of a walk may change under it, as
+   * with `SCAN` of Redis: a record that exists throughout then comes at least once.
+   *
+   * @default true
+   */
+  readonly listsOnce?: boolean
+  /**
    * How long a watcher may sleep on after a change before the check fails, in milliseconds.
    *
    * @default 10000

@@ -41,7 +41,7 @@ export async function play(
     case 'find':
       return answerOfFind(await store.find(cast.id(command.identity)))
     case 'list':
-      return answerOfList(await listAll(store, listQuery(command, cast)))
+      return answerOfList(await listAll({ store, listsOnce: false }, listQuery(command, cast)))
     case 'sweep':
       // One limit for all: which records go first when there are more is the store's own affair.
       return store.sweep(1000)

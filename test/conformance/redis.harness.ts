@@ -136,6 +136,7 @@ export async function redisHarness({
   return {
     store,
     peer,
+    listsOnce: false,
     advance: async (ms, ids) => {
       const keys = ids?.map((id) => `${prefix}{${id}}`) ?? (await keysOf(mine, `${prefix}{*`))
       await Promise.all(keys.map((key) => mine.send(key, ['eval', SHIFT, '1', key, `${ms}`])))

@@ -109,10 +109,10 @@ async function served(program: string): Promise<unknown> {
   writeFileSync(join(app, 'worker.js'), worker)
   await build({
     input: join(app, 'worker.js'),
-    platform: 'node',
+    platform: 'browser',
     external: /^node:/,
     treeshake: { moduleSideEffects: true },
-    resolve: { conditionNames: ['workerd', 'import', 'default'] },
+    resolve: { conditionNames: ['workerd', 'worker', 'browser', 'import', 'default'] },
     output: { file: join(app, 'built.js'), format: 'esm', codeSplitting: false },
   })
   writeFileSync(join(app, 'config.capnp'), CONFIG)

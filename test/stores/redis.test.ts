@@ -189,7 +189,7 @@ describe.skipIf(isRedisMissing())('the Redis store', () => {
     for (let count = 1; count <= 20; count++) {
       const { claim } = await take(store, sampleRequest())
       ids.push(claim.id)
-      const listed = await listAll(store, { limit: 1 })
+      const listed = await listAll({ store, listsOnce: false }, { limit: 1 })
       expect(listed.map(({ record }) => record.id).sort()).toEqual(ids.sort())
     }
     await client.close()
@@ -212,9 +212,12 @@ describe.skipIf(isRedisMissing())('the Redis store', () => {
       await store.release(claim, 'suspend')
     }
 
-    const suspended = await listAll(store, { caller, status: 'suspended', limit: 3 })
+    const suspended = await listAll(
+      { store, listsOnce: false },
+      { caller, status: 'suspended', limit: 3 },
+    )
     expect(suspended.map(({ record }) => record.id).sort()).toEqual(made.map(({ id }) => id).sort())
-    const all = await listAll(store, { caller, limit: 100 })
+    const all = await listAll({ store, listsOnce: false }, { caller, limit: 100 })
     expect(new Set(all.map(({ record }) => record.id)).size).toBe(1507)
     expect(await store.stats()).toEqual({ ...before, suspended: before.suspended + 7 })
   })

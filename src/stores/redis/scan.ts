@@ -3,8 +3,9 @@
  *
  * `SCAN` looks at every key of the database, also at those that are not ours, in slices of at most a
  * thousand; it never blocks Redis for long, but a whole walk costs as many slices as there are
- * thousands of keys. A record that exists throughout is seen at least once, provided that the
- * servers are not restarted and no hash slot moves meanwhile.
+ * thousands of keys. A record that exists throughout is seen at least once, provided that the servers
+ * are not restarted and no hash slot moves meanwhile. While Redis rebuilds its table of keys, a later page
+ * may have the record again.
  *
  * @module
  */
@@ -104,7 +105,7 @@ async function scan(
   const options = ['MATCH', query.pattern, 'COUNT', String(query.count), ...type]
   const reply = await primary.send(['scan', query.cursor, ...options])
   const [cursor, keys] = Array.isArray(reply) ? reply : []
-  return { cursor: String(cursor), keys: Array.isArray(keys) ? keys.map(String) : [] }
+  return { cursor: String(cursor), keys: Array.isArray(keys) ? [...new Set(keys.map(String))] : [] }
 }
 
 function digest(primaries: readonly Primary[]): string {

@@ -14,10 +14,11 @@ import { arrangeStandings, idsOf, listAll, sampleRequests } from './standings.ts
 export const listChecks: readonly StoreCheck[] = [
   {
     name: 'lists every record once, page by page',
-    async check({ store }) {
+    async check(harness) {
+      const { store } = harness
       const made = sampleRequests(23, {})
       await Promise.all(made.map((request) => take(store, request)))
-      const listed = idsOf(await listAll(store, { limit: 5 }))
+      const listed = idsOf(await listAll(harness, { limit: 5 }))
 
       const own = new Set(made.map(({ id }) => id))
       assert.deepEqual(
@@ -28,11 +29,12 @@ export const listChecks: readonly StoreCheck[] = [
   },
   {
     name: 'lists a whole record as it is found',
-    async check({ store }) {
+    async check(harness) {
+      const { store } = harness
       const request = sampleRequest({ caller: freshOwner(), input: bytes('input') })
       await take(store, request)
       const found = await expectFound(store, request.id)
-      const [listed, ...more] = await listAll(store, { caller: request.caller, limit: 10 })
+      const [listed, ...more] = await listAll(harness, { caller: request.caller, limit: 10 })
 
       assert.equal(more.length, 0)
       assert.equal(listed?.status, found.status)
@@ -41,7 +43,8 @@ export const listChecks: readonly StoreCheck[] = [
   },
   {
     name: 'lists the records of one caller',
-    async check({ store }) {
+    async check(harness) {
+      const { store } = harness
       const caller = freshOwner()
       const own = sampleRequests(3, { caller })
       for (const request of [...own, ...sampleRequests(3, { caller: `${caller}2` })]) {
@@ -49,12 +52,13 @@ export const listChecks: readonly StoreCheck[] = [
       }
 
       const expected = own.map(({ id }) => id).sort()
-      assert.deepEqual(idsOf(await listAll(store, { caller, limit: 2 })), expected)
+      assert.deepEqual(idsOf(await listAll(harness, { caller, limit: 2 })), expected)
     },
   },
   {
     name: 'lists the records of one operation',
-    async check({ store }) {
+    async check(harness) {
+      const { store } = harness
       const [caller, operation] = [freshOwner(), freshOwner()]
       const own = sampleRequests(3, { operation })
       const callers = sampleRequests(2, { caller, operation })
@@ -62,9 +66,9 @@ export const listChecks: readonly StoreCheck[] = [
         await take(store, request)
       }
 
-      const both = idsOf(await listAll(store, { operation, limit: 2 }))
+      const both = idsOf(await listAll(harness, { operation, limit: 2 }))
       assert.deepEqual(both, [...own, ...callers].map(({ id }) => id).sort())
-      const one = idsOf(await listAll(store, { caller, operation, limit: 2 }))
+      const one = idsOf(await listAll(harness, { caller, operation, limit: 2 }))
       assert.deepEqual(one, callers.map(({ id }) => id).sort())
     },
   },
@@ -76,7 +80,7 @@ export const listChecks: readonly StoreCheck[] = [
 
       // The keys of the record are the standings: it was built that way above.
       for (const status of Object.keys(ids) as readonly RecordStatus[]) {
-        const listed = await listAll(harness.store, { caller, status, limit: 10 })
+        const listed = await listAll(harness, { caller, status, limit: 10 })
         assert.deepEqual(idsOf(listed), [ids[status]])
         assert.equal(listed[0]?.status, status)
       }
@@ -84,10 +88,11 @@ export const listChecks: readonly StoreCheck[] = [
   },
   {
     name: 'lists nothing for a caller without records',
-    async check({ store }) {
+    async check(harness) {
+      const { store } = harness
       await take(store, sampleRequest())
 
-      assert.deepEqual(await listAll(store, { caller: freshOwner(), limit: 100 }), [])
+      assert.deepEqual(await listAll(harness, { caller: freshOwner(), limit: 100 }), [])
     },
   },
 ]

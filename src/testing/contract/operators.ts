@@ -6,7 +6,6 @@
 
 import assert from 'node:assert/strict'
 import type { RecordStatus } from '../../core/record.ts'
-import type { Store } from '../../engine/store.ts'
 import type { StoreCheck, StoreHarness } from '../harness.ts'
 import {
   bytes,
@@ -30,8 +29,8 @@ async function sweepOthers({ store, advance }: StoreHarness): Promise<void> {
   await sweepAll(store)
 }
 
-async function countStandings(store: Store<unknown>): Promise<Readonly<Record<string, number>>> {
-  const listed = await listAll(store, { limit: 100 })
+async function countStandings(harness: StoreHarness): Promise<Readonly<Record<string, number>>> {
+  const listed = await listAll(harness, { limit: 100 })
   const count = (status: RecordStatus) => listed.filter((one) => one.status === status).length
   return { running: count('running'), suspended: count('suspended'), unknown: count('unknown') }
 }
@@ -104,7 +103,7 @@ const statsChecks: readonly StoreCheck[] = [
       const { running, suspended, unknown } = await harness.store.stats()
 
       assert.ok(running > 0 && suspended > 0 && unknown > 0)
-      const counted = await countStandings(harness.store)
+      const counted = await countStandings(harness)
       assert.deepEqual({ running, suspended, unknown }, counted)
     },
   },

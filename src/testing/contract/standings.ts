@@ -15,15 +15,19 @@ const PAGES_MAX = 10_000
 
 /** Every record that the query lists, over all pages. */
 export async function listAll(
-  store: Store<unknown>,
+  { store, listsOnce = true }: Pick<StoreHarness, 'store' | 'listsOnce'>,
   query: ListQuery,
 ): Promise<readonly ListedRecord[]> {
   const listed: ListedRecord[] = []
+  const seen = new Set<string>()
   let after: string | null = null
   for (let page = 0; page < PAGES_MAX; page++) {
     const { records, next } = await store.list(after === null ? query : { ...query, after })
     assert.ok(records.length <= query.limit, 'A page is longer than its limit.')
-    listed.push(...records)
+    for (const one of records) {
+      if (!seen.has(one.record.id) || listsOnce) listed.push(one)
+      seen.add(one.record.id)
+    }
     if (next === null) return listed
     after = next
   }
