@@ -4,7 +4,7 @@
  * @module
  */
 
-import { useEffect, useMemo, useState } from 'preact/hooks'
+import { useEffect, useLayoutEffect, useMemo, useState } from 'preact/hooks'
 import type {
   RequestFilter,
   RequestState,
@@ -58,7 +58,8 @@ export function RequestsPage({
     hold('selection', selected.size > 0)
     return () => hold('selection', false)
   }, [selected.size > 0])
-  useEffect(() => setSelected(new Set()), [params.toString()])
+  // Before the page is painted: what is selected after that must stay.
+  useLayoutEffect(() => setSelected(new Set()), [params.toString()])
 
   const name = t.pages[page]
   const stuck = counts.data?.stuck ?? 0

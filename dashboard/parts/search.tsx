@@ -4,7 +4,7 @@
  * @module
  */
 
-import { useEffect, useState } from 'preact/hooks'
+import { useLayoutEffect, useState } from 'preact/hooks'
 import type { RequestSummary } from '../../src/admin/admin.ts'
 import { ApiError, read } from '../api.ts'
 import { FIELDS, parseFilter } from '../filter.ts'
@@ -21,7 +21,8 @@ export function Search() {
   const [text, setText] = useState(inUrl)
   const [problem, setProblem] = useState('')
   const [isHelp, setHelp] = useState(false)
-  useEffect(() => {
+  // Before the page is painted: what is typed after that must stay.
+  useLayoutEffect(() => {
     setText(inUrl)
     setProblem('')
   }, [inUrl, path])

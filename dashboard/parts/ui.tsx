@@ -5,7 +5,7 @@
  */
 
 import type { ComponentChildren } from 'preact'
-import { useEffect, useRef, useState } from 'preact/hooks'
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import type { RequestState } from '../../src/admin/admin.ts'
 import { toast } from '../announce.ts'
 import type { ApiError } from '../api.ts'
@@ -70,7 +70,8 @@ export function Dialog({
   children: ComponentChildren
 }) {
   const element = useRef<HTMLDialogElement>(null)
-  useEffect(() => {
+  // With the page that it belongs to, so that no key goes to what is behind it.
+  useLayoutEffect(() => {
     const opener = document.activeElement
     const name = `dialog ${title}`
     hold(name, true)

@@ -69,9 +69,10 @@ describe.skipIf(lacksChromium('test/dashboard/acts.test.ts'))(
       expect(concerns[0]).toContain('need a person')
       expect(await page.getByText('No completer running').count()).toBe(1)
       await page.getByRole('link', { name: 'See who' }).click()
-      expect(new URL(page.url()).hash).toBe('#breakdown')
+      await page.waitForURL(/#breakdown$/)
       await page.getByRole('button', { name: 'View as table' }).click()
-      expect(await page.locator('section:has-text("by the hour") tbody tr').count()).toBe(24)
+      const hours = page.locator('section:has-text("by the hour") tbody tr')
+      await expect.poll(() => hours.count()).toBe(24)
       await page.getByRole('link', { name: '7 days' }).click()
       await page.waitForURL(/window=7d/)
     })
@@ -117,6 +118,21 @@ describe.skipIf(lacksChromium('test/dashboard/acts.test.ts'))(
       await search.press('Enter')
       await page.waitForURL(url(`requests/${id}`))
       await page.locator('h1', { hasText: key }).waitFor()
+    })
+
+    it('D-20 keeps what was typed as soon as the search was there', async () => {
+      await page.addInitScript(() => {
+        new MutationObserver((_, observer) => {
+          const search = document.querySelector<HTMLInputElement>('#search')
+          if (search === null) return
+          observer.disconnect()
+          search.value = 'typed'
+          search.dispatchEvent(new Event('input', { bubbles: true }))
+        }).observe(document, { childList: true, subtree: true })
+      })
+      await page.goto(url('requests'))
+      await rows().first().waitFor()
+      expect(await page.locator('#search').inputValue()).toBe('typed')
     })
 
     it('D-10, D-11, D-14 filters by state, chooses columns, and comes back to where they were', async () => {
@@ -215,7 +231,7 @@ describe.skipIf(lacksChromium('test/dashboard/acts.test.ts'))(
         .getByRole('button', { name: /^Settle/ })
         .first()
         .click()
-      expect(await dialog().getByRole('radio').count()).toBe(3)
+      await expect.poll(() => dialog().getByRole('radio').count()).toBe(3)
       await dialog().getByLabel('It happened — record this response').check()
       await dialog().getByLabel('Status').fill('201')
       await dialog().getByLabel('Body').fill('{"id": "ride_9"}')
@@ -259,7 +275,7 @@ describe.skipIf(lacksChromium('test/dashboard/acts.test.ts'))(
       await page.getByRole('button', { name: 'Show 1 new' }).waitFor()
       expect(await rows().first().locator('a').textContent()).toBe(first)
       await page.getByRole('button', { name: 'Show 1 new' }).click()
-      expect(await rows().first().locator('a').textContent()).toBe('a-new-key')
+      await rows().first().locator('a', { hasText: 'a-new-key' }).waitFor()
     })
 
     it('D-41, D-44 pauses, and then nothing is asked', async () => {
@@ -312,9 +328,9 @@ describe.skipIf(lacksChromium('test/dashboard/acts.test.ts'))(
       await page.goto(url(''))
       await page.locator('.tile').first().waitFor()
       await page.keyboard.press('Tab')
-      expect(await page.evaluate(() => document.activeElement?.textContent)).toBe('Skip to content')
+      await page.waitForFunction(() => document.activeElement?.textContent === 'Skip to content')
       await page.keyboard.press('Enter')
-      expect(await page.evaluate(() => document.activeElement?.id)).toBe('main')
+      await page.waitForFunction(() => document.activeElement?.id === 'main')
       await page.keyboard.press('g')
       await page.keyboard.press('s')
       await rows().first().waitFor()
@@ -337,7 +353,7 @@ describe.skipIf(lacksChromium('test/dashboard/acts.test.ts'))(
       await page.keyboard.press('Enter')
       await said('Done: resume.')
       await page.keyboard.press('/')
-      expect(await page.evaluate(() => document.activeElement?.id)).toBe('search')
+      await page.waitForFunction(() => document.activeElement?.id === 'search')
     })
 
     it('A-02 gets focus back after a dialog, and sees where it is', async () => {
@@ -373,7 +389,7 @@ describe.skipIf(lacksChromium('test/dashboard/acts.test.ts'))(
       await said('Copied')
       await page.locator('#search').focus()
       await page.keyboard.press('Control+V')
-      expect(await page.locator('#search').inputValue()).toBe(key)
+      await expect.poll(() => page.locator('#search').inputValue()).toBe(key)
     })
 
     it('D-30 copies a curl without anything secret', async () => {
