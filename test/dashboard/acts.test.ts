@@ -54,24 +54,26 @@ describe.skipIf(lacksChromium('test/dashboard/acts.test.ts'))(
       expect(tiles).toEqual([
         ...['Checked', 'Replayed (hit)', 'First runs (miss)', 'Duplicates prevented', 'Hit rate'],
       ])
-      expect(await page.locator('.tile a').count()).toBe(5)
-      expect(await page.locator('.tile .spark polyline').count()).toBe(5)
-      expect(await page.locator('.band').textContent()).toBe(' Investigate · over 20 %')
+      await expect.poll(() => page.locator('.tile a').count()).toBe(5)
+      await expect.poll(() => page.locator('.tile .spark polyline').count()).toBe(5)
+      await expect.poll(() => page.locator('.band').textContent()).toBe(' Investigate · over 20 %')
       const sum = (await page.locator('.sum').textContent())
         ?.replaceAll(/\D+/g, ' ')
         .trim()
         .split(' ')
       expect(sum?.length).toBeGreaterThan(4)
-      expect(await page.getByText('Counted in whole hours, since').textContent()).toContain(
-        'The lines show the last 24 hours, hour by hour.',
-      )
+      await expect
+        .poll(() => page.getByText('Counted in whole hours, since').textContent())
+        .toContain('The lines show the last 24 hours, hour by hour.')
       const concerns = await page.locator('.concerns li').allTextContents()
       expect(concerns[0]).toContain('need a person')
-      expect(await page.getByText('No completer running').count()).toBe(1)
+      await expect.poll(() => page.getByText('No completer running').count()).toBe(1)
       await page.getByRole('link', { name: 'See who' }).click()
       expect(new URL(page.url()).hash).toBe('#breakdown')
       await page.getByRole('button', { name: 'View as table' }).click()
-      expect(await page.locator('section:has-text("by the hour") tbody tr').count()).toBe(24)
+      await expect
+        .poll(() => page.locator('section:has-text("by the hour") tbody tr').count())
+        .toBe(24)
       await page.getByRole('link', { name: '7 days' }).click()
       await page.waitForURL(/window=7d/)
     })
@@ -80,7 +82,7 @@ describe.skipIf(lacksChromium('test/dashboard/acts.test.ts'))(
       world.admin.mood = 'empty'
       await page.goto(url('requests'))
       await page.getByText('Nothing has been recorded yet').waitFor()
-      expect(await page.locator('.empty').textContent()).toContain(url('requests'))
+      await expect.poll(() => page.locator('.empty').textContent()).toContain(url('requests'))
       world.admin.mood = 'seeded'
       await page.goto(url('requests?after=5000'))
       await page.getByText('This page is beyond the end').waitFor()
@@ -89,7 +91,7 @@ describe.skipIf(lacksChromium('test/dashboard/acts.test.ts'))(
       world.admin.mood = 'slow'
       await page.goto(url('requests?q=state:stuck'))
       await page.getByText('That took too long').waitFor()
-      expect(await page.locator('.chip').count()).toBe(1)
+      await expect.poll(() => page.locator('.chip').count()).toBe(1)
       world.admin.mood = 'error'
       await page.goto(url('requests'))
       await page.getByText('postgres://***@127.0.0.1').waitFor()
@@ -130,7 +132,9 @@ describe.skipIf(lacksChromium('test/dashboard/acts.test.ts'))(
       await page.getByLabel('Caller').uncheck()
       await page.reload()
       await rows().first().waitFor()
-      expect(await page.getByRole('columnheader').allTextContents()).not.toContain('Caller')
+      await expect
+        .poll(() => page.getByRole('columnheader').allTextContents())
+        .not.toContain('Caller')
       const link = rows().nth(20).locator('a')
       await link.scrollIntoViewIfNeeded()
       const scroll = await page.evaluate(() => scrollY)
@@ -150,10 +154,10 @@ describe.skipIf(lacksChromium('test/dashboard/acts.test.ts'))(
       await rows().first().locator('time', { hasText: /ago$/ }).first().waitFor()
       expect(await age.getAttribute('title')).toBe('2026-11-16 11:56:00 UTC')
       await choose('Time', 'utc')
-      expect(await age.textContent()).toBe('2026-11-16 11:56:00 UTC')
+      await expect.poll(() => age.textContent()).toBe('2026-11-16 11:56:00 UTC')
       await page.reload()
       await age.waitFor()
-      expect(await age.textContent()).toBe('2026-11-16 11:56:00 UTC')
+      await expect.poll(() => age.textContent()).toBe('2026-11-16 11:56:00 UTC')
     })
 
     it('D-30 … D-38 sees everything about a request', async () => {
@@ -215,7 +219,7 @@ describe.skipIf(lacksChromium('test/dashboard/acts.test.ts'))(
         .getByRole('button', { name: /^Settle/ })
         .first()
         .click()
-      expect(await dialog().getByRole('radio').count()).toBe(3)
+      await expect.poll(() => dialog().getByRole('radio').count()).toBe(3)
       await dialog().getByLabel('It happened — record this response').check()
       await dialog().getByLabel('Status').fill('201')
       await dialog().getByLabel('Body').fill('{"id": "ride_9"}')
@@ -257,9 +261,9 @@ describe.skipIf(lacksChromium('test/dashboard/acts.test.ts'))(
       if (newest === undefined) throw new Error('There is none.')
       world.admin.requests.unshift({ ...newest, id: 'new', key: 'a-new-key' })
       await page.getByRole('button', { name: 'Show 1 new' }).waitFor()
-      expect(await rows().first().locator('a').textContent()).toBe(first)
+      await expect.poll(() => rows().first().locator('a').textContent()).toBe(first)
       await page.getByRole('button', { name: 'Show 1 new' }).click()
-      expect(await rows().first().locator('a').textContent()).toBe('a-new-key')
+      await expect.poll(() => rows().first().locator('a').textContent()).toBe('a-new-key')
     })
 
     it('D-41, D-44 pauses, and then nothing is asked', async () => {
@@ -362,7 +366,7 @@ describe.skipIf(lacksChromium('test/dashboard/acts.test.ts'))(
       await page.keyboard.press('t')
       await page.keyboard.press('?')
       expect(await page.evaluate(() => document.documentElement.dataset['theme'])).toBeUndefined()
-      expect(await dialog().count()).toBe(0)
+      await expect.poll(() => dialog().count()).toBe(0)
     })
 
     it('A-14 copies on plain HTTP too, and hears of it', async () => {
@@ -373,7 +377,7 @@ describe.skipIf(lacksChromium('test/dashboard/acts.test.ts'))(
       await said('Copied')
       await page.locator('#search').focus()
       await page.keyboard.press('Control+V')
-      expect(await page.locator('#search').inputValue()).toBe(key)
+      await expect.poll(() => page.locator('#search').inputValue()).toBe(key)
     })
 
     it('D-30 copies a curl without anything secret', async () => {
