@@ -89,10 +89,11 @@ describe.skipIf(isLacking)('in a browser', () => {
     tab.evaluate(async () => (await page.client.journal.list()).map(({ state }) => state))
 
   /** Resolves when the tabs hold no lock: what is left of a closed or reloaded tab is gone then. */
-  const unlocked = (tab: Page) =>
-    expect
+  const unlocked = async (tab: Page) => {
+    await expect
       .poll(() => tab.evaluate(async () => (await navigator.locks.query()).held?.length))
       .toBe(0)
+  }
 
   describe.each(['localstorage', 'indexeddb'])('with a journal in %s', (journal) => {
     it('a tab that is reloaded in the middle of a request finishes it: one effect', async () => {
