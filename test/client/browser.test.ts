@@ -255,7 +255,7 @@ describe.skipIf(isLacking)('in a browser', () => {
       })
       await protect(one)
       expect(await keyOf(one)).toBe('from-the-server')
-      expect(await one.locator('[name=idempotency_key]').count()).toBe(1)
+      await expect.poll(() => one.locator('[name=idempotency_key]').count()).toBe(1)
     })
 
     it('shown again by the back button is sent again with its key: one effect', async () => {

@@ -54,20 +54,20 @@ describe.skipIf(lacksChromium('test/dashboard/acts.test.ts'))(
       expect(tiles).toEqual([
         ...['Checked', 'Replayed (hit)', 'First runs (miss)', 'Duplicates prevented', 'Hit rate'],
       ])
-      expect(await page.locator('.tile a').count()).toBe(5)
-      expect(await page.locator('.tile .spark polyline').count()).toBe(5)
-      expect(await page.locator('.band').textContent()).toBe(' Investigate · over 20 %')
+      await expect.poll(() => page.locator('.tile a').count()).toBe(5)
+      await expect.poll(() => page.locator('.tile .spark polyline').count()).toBe(5)
+      await expect.poll(() => page.locator('.band').textContent()).toBe(' Investigate · over 20 %')
       const sum = (await page.locator('.sum').textContent())
         ?.replaceAll(/\D+/g, ' ')
         .trim()
         .split(' ')
       expect(sum?.length).toBeGreaterThan(4)
-      expect(await page.getByText('Counted in whole hours, since').textContent()).toContain(
-        'The lines show the last 24 hours, hour by hour.',
-      )
+      await expect
+        .poll(() => page.getByText('Counted in whole hours, since').textContent())
+        .toContain('The lines show the last 24 hours, hour by hour.')
       const concerns = await page.locator('.concerns li').allTextContents()
       expect(concerns[0]).toContain('need a person')
-      expect(await page.getByText('No completer running').count()).toBe(1)
+      await expect.poll(() => page.getByText('No completer running').count()).toBe(1)
       await page.getByRole('link', { name: 'See who' }).click()
       await page.waitForURL(/#breakdown$/)
       await page.getByRole('button', { name: 'View as table' }).click()
@@ -81,7 +81,7 @@ describe.skipIf(lacksChromium('test/dashboard/acts.test.ts'))(
       world.admin.mood = 'empty'
       await page.goto(url('requests'))
       await page.getByText('Nothing has been recorded yet').waitFor()
-      expect(await page.locator('.empty').textContent()).toContain(url('requests'))
+      await expect.poll(() => page.locator('.empty').textContent()).toContain(url('requests'))
       world.admin.mood = 'seeded'
       await page.goto(url('requests?after=5000'))
       await page.getByText('This page is beyond the end').waitFor()
@@ -90,7 +90,7 @@ describe.skipIf(lacksChromium('test/dashboard/acts.test.ts'))(
       world.admin.mood = 'slow'
       await page.goto(url('requests?q=state:stuck'))
       await page.getByText('That took too long').waitFor()
-      expect(await page.locator('.chip').count()).toBe(1)
+      await expect.poll(() => page.locator('.chip').count()).toBe(1)
       world.admin.mood = 'error'
       await page.goto(url('requests'))
       await page.getByText('postgres://***@127.0.0.1').waitFor()
@@ -146,7 +146,9 @@ describe.skipIf(lacksChromium('test/dashboard/acts.test.ts'))(
       await page.getByLabel('Caller').uncheck()
       await page.reload()
       await rows().first().waitFor()
-      expect(await page.getByRole('columnheader').allTextContents()).not.toContain('Caller')
+      await expect
+        .poll(() => page.getByRole('columnheader').allTextContents())
+        .not.toContain('Caller')
       const link = rows().nth(20).locator('a')
       await link.scrollIntoViewIfNeeded()
       const scroll = await page.evaluate(() => scrollY)
@@ -166,10 +168,10 @@ describe.skipIf(lacksChromium('test/dashboard/acts.test.ts'))(
       await rows().first().locator('time', { hasText: /ago$/ }).first().waitFor()
       expect(await age.getAttribute('title')).toBe('2026-11-16 11:56:00 UTC')
       await choose('Time', 'utc')
-      expect(await age.textContent()).toBe('2026-11-16 11:56:00 UTC')
+      await expect.poll(() => age.textContent()).toBe('2026-11-16 11:56:00 UTC')
       await page.reload()
       await age.waitFor()
-      expect(await age.textContent()).toBe('2026-11-16 11:56:00 UTC')
+      await expect.poll(() => age.textContent()).toBe('2026-11-16 11:56:00 UTC')
     })
 
     it('D-30 … D-38 sees everything about a request', async () => {
@@ -273,7 +275,7 @@ describe.skipIf(lacksChromium('test/dashboard/acts.test.ts'))(
       if (newest === undefined) throw new Error('There is none.')
       world.admin.requests.unshift({ ...newest, id: 'new', key: 'a-new-key' })
       await page.getByRole('button', { name: 'Show 1 new' }).waitFor()
-      expect(await rows().first().locator('a').textContent()).toBe(first)
+      await expect.poll(() => rows().first().locator('a').textContent()).toBe(first)
       await page.getByRole('button', { name: 'Show 1 new' }).click()
       await rows().first().locator('a', { hasText: 'a-new-key' }).waitFor()
     })
@@ -378,7 +380,7 @@ describe.skipIf(lacksChromium('test/dashboard/acts.test.ts'))(
       await page.keyboard.press('t')
       await page.keyboard.press('?')
       expect(await page.evaluate(() => document.documentElement.dataset['theme'])).toBeUndefined()
-      expect(await dialog().count()).toBe(0)
+      await expect.poll(() => dialog().count()).toBe(0)
     })
 
     it('A-14 copies on plain HTTP too, and hears of it', async () => {

@@ -110,7 +110,7 @@ describe.skipIf(lacksChromium('test/dashboard/pages.test.ts'))(
             expect(await page.title()).toMatch(
               new RegExp(`^${heading}( \\(.*\\))? · staging · reprise$`),
             )
-            expect(await page.locator('h1').count()).toBe(1)
+            await expect.poll(() => page.locator('h1').count()).toBe(1)
             await check(heading)
           }
           if (mood === 'seeded') {
@@ -178,7 +178,7 @@ describe.skipIf(lacksChromium('test/dashboard/pages.test.ts'))(
         for (const path of paths) {
           await page.goto(world.origin + path)
           await settled(page, path.includes('stuck') ? 'Stuck' : 'Overview')
-          expect(await page.locator('.nav a[aria-current="page"]').count()).toBe(1)
+          await expect.poll(() => page.locator('.nav a[aria-current="page"]').count()).toBe(1)
         }
       })
     })

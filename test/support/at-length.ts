@@ -8,9 +8,9 @@ declare module 'vitest' {
 }
 
 /**
- * How often a test repeats itself: a few times in `npm test`, many times in `npm run proof`. The proof
- * runs every test file that imports this function once more, with the larger number.
+ * What a test goes through: a few rounds in `npm test`, many in `npm run proof`. The proof runs every test
+ * file that imports this function once more, with what is given for it.
  */
-export function atLength(inTest: number, inProof: number): number {
+export function atLength<Length>(inTest: Length, inProof: Length): Length {
   return inject('isProof') ? inProof : inTest
 }
