@@ -11,11 +11,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import type { TestProject } from 'vitest/node'
-import { query, startPostgres } from '../../scripts/servers/postgres.ts'
+import { startPostgres } from '../../scripts/servers/postgres.ts'
 import { startRedis } from '../../scripts/servers/redis.ts'
 import { isNode22 } from '../stores/sqlite-clients.ts'
 import { type FoundChromium, findChromium } from './find-chromium.ts'
 import { reportNotRun } from './not-run-report.ts'
+import { dropDatabases, dropOrphans, markAlive } from './run-databases.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
 
@@ -45,7 +46,8 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
   ])
   const databasePrefix = `reprise_test_${process.pid}_${randomBytes(4).toString('hex')}_`
   const notRunFile = join(tmpdir(), `${databasePrefix}not_run`)
-  if (postgres.origin.startsWith('running')) await dropDatabases(postgres.url, isOrphan)
+  const mark = await markAlive(postgres.url, databasePrefix)
+  if (postgres.origin.startsWith('running')) await dropOrphans(postgres.url)
   console.log(
     `PostgreSQL: ${postgres.origin}. Redis: ${'url' in redis ? redis.origin : 'none'}. ` +
       `Chromium: ${'path' in chromium ? chromium.origin : 'none'}.`,
@@ -60,6 +62,7 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
     if (await reportNotRun(notRunFile, Boolean(process.env['CI']))) process.exitCode = 1
     await rm(notRunFile, { force: true })
     await dropDatabases(postgres.url, (name) => name.startsWith(databasePrefix))
+    await mark.end()
     await postgres.stop()
     if ('url' in redis) await redis.stop()
   }
@@ -73,24 +76,4 @@ async function installBetterSqlite3(): Promise<void> {
     script,
     join(ROOT, 'test/stores/better-sqlite3'),
   ]).catch((error) => console.error(`better-sqlite3 is missing: ${error.stderr}`))
-}
-
-/** Drops what failed or interrupted runs left behind on a server that lives on. */
-async function dropDatabases(url: string, isLeft: (name: string) => boolean): Promise<void> {
-  const { rows } = await query(url, `select datname from pg_database`)
-  for (const { datname } of rows) {
-    if (isLeft(datname)) await query(url, `drop database if exists ${datname} with (force)`)
-  }
-}
-
-/** Whether the run that made the database is over. Only true of a server on this machine. */
-function isOrphan(database: string): boolean {
-  const pid = /^reprise_test_(\d+)_[0-9a-f]+_[0-9a-f]+$/.exec(database)?.[1]
-  if (pid === undefined) return false
-  try {
-    process.kill(Number(pid), 0)
-    return false
-  } catch (error) {
-    return error instanceof Error && 'code' in error && error.code === 'ESRCH'
-  }
 }

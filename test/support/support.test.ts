@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
@@ -6,7 +7,7 @@ import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createClient } from 'redis'
-import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { describe, expect, inject, onTestFinished, test, vi } from 'vitest'
 import { freePort, startGuarded } from '../../scripts/servers/guarded.ts'
 import { startNats } from '../../scripts/servers/nats.ts'
 import { query, startPostgres } from '../../scripts/servers/postgres.ts'
@@ -16,6 +17,7 @@ import { notRun } from './not-run.ts'
 import { reportNotRun } from './not-run-report.ts'
 import { temporaryDatabase } from './postgres.ts'
 import { deletePrefix, redisUrl, temporaryPrefix } from './redis.ts'
+import { dropOrphans, markAlive } from './run-databases.ts'
 
 const redis = redisUrl()
 
@@ -31,6 +33,27 @@ describe('a temporary database', () => {
 
     await database.drop()
     await expect(query(database.url, 'select 1')).rejects.toThrow('does not exist')
+  })
+})
+
+describe('the databases of another run', () => {
+  test('stay while its process lives, wherever that is, and are dropped when it is gone', async () => {
+    const { url } = inject('postgres')
+    const prefix = `reprise_test_1_${randomBytes(4).toString('hex')}_`
+    const names = async () => {
+      const { rows } = await query(url, 'select datname from pg_database')
+      return rows.map(({ datname }) => datname)
+    }
+    const mark = await markAlive(url, prefix)
+    await query(url, `create database ${prefix}0a template template0`)
+    await dropOrphans(url)
+    expect(await names()).toContain(`${prefix}0a`)
+
+    await mark.end()
+    await vi.waitFor(async () => {
+      await dropOrphans(url)
+      expect(await names()).not.toContain(`${prefix}0a`)
+    }, PATIENCE)
   })
 })
 
