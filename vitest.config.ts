@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os'
 import { defineConfig, type ViteUserConfig } from 'vitest/config'
 
 /** What `npm test` and `npm run proof` have in common. */
@@ -18,7 +19,8 @@ export const settings = {
     testTimeout: 180_000,
     hookTimeout: 180_000,
     expect: { poll: { timeout: 90_000 } },
-    maxWorkers: '100%',
+    // Two for each core: tests wait for leases, servers and pages about half of the time.
+    maxWorkers: 2 * availableParallelism(),
     allowOnly: false,
   },
 } satisfies ViteUserConfig
