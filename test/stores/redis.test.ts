@@ -294,6 +294,8 @@ async function commandsDuring(
   act: () => Promise<unknown>,
 ): Promise<readonly string[]> {
   const client = new Redis(server.url)
+  // Answered when the client has asked what it asks of a server at first, which is not to be seen.
+  await client.ping()
   const monitor = await client.monitor()
   const commands: string[] = []
   const isOver = new Promise<void>((resolve) => {
