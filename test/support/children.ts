@@ -63,7 +63,8 @@ function inbox<Message>(child: ChildProcess): () => Promise<Message> {
     kept.push(message)
     wake()
   })
-  child.on('exit', (code, signal) => {
+  // What the process said last may be read after its exit is known, but before its channel is closed.
+  void Promise.all([once(child, 'exit'), once(child, 'disconnect')]).then(([[code, signal]]) => {
     end = `The process ended with ${signal ?? code}.`
     wake()
   })
