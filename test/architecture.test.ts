@@ -27,8 +27,6 @@ describe('the source', () => {
   })
 })
 
-const long = (lines: number) => 'f()\n'.repeat(lines)
-
 /** For each rule: files that breach it, with what is reported, and files that keep it. */
 const EXAMPLES: readonly {
   readonly rule: string
@@ -88,24 +86,6 @@ const EXAMPLES: readonly {
     rule: 'relative imports end in .ts',
     bad: [['core/a.ts', `import { b } from './b.js'`, './b.js']],
     good: [['core/a.ts', `import { b } from './b.ts'`]],
-  },
-  {
-    rule: 'files have at most 300 lines',
-    bad: [['core/a.ts', long(301), 'file']],
-    good: [['core/a.ts', long(300)]],
-  },
-  {
-    rule: 'functions have at most 60 own lines',
-    bad: [
-      ['core/a.ts', `function f() {\n${long(59)}}`, 'f'],
-      ['core/a.ts', `const f = () => {\n${long(59)}}`, 'f'],
-      ['core/a.ts', `class A {\n constructor() {\n${long(59)}} }`, 'constructor'],
-      ['core/a.ts', `function f() {\n g(() => {\n${long(60)} })\n${long(50)}}`, '(anonymous)'],
-    ],
-    good: [
-      ['core/a.ts', `function f() {\n${long(58)}}`],
-      ['core/a.ts', `function f() {\n g(() => {\n${long(50)} })\n${long(50)}}`],
-    ],
   },
   {
     rule: 'functions take at most 3 parameters',

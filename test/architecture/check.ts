@@ -5,7 +5,7 @@
  */
 
 import { cycles, direction, extensions, packages, siblings } from './imports.ts'
-import { fileLines, functionLines, parameters } from './size.ts'
+import { parameters } from './parameters.ts'
 import { lineOf, type Rule, type Source, type Violation } from './source.ts'
 import { assertions, banned, documentation, leftovers, names, ports, sql } from './syntax.ts'
 
@@ -20,8 +20,6 @@ export const RULES: Readonly<Record<string, Rule>> = {
   'stores do not import each other': siblings,
   'no undeclared package at run time': packages,
   'relative imports end in .ts': extensions,
-  'files have at most 300 lines': fileLines,
-  'functions have at most 60 own lines': functionLines,
   'functions take at most 3 parameters': parameters,
   'time and chance come through the ports': ports,
   'no any, !, enum or default export': banned,

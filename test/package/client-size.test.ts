@@ -10,7 +10,6 @@ import { build } from 'vite'
 import { beforeAll, describe, expect, test } from 'vitest'
 
 const src = join(import.meta.dirname, '../../src')
-const BYTES_MAX = 6_200
 
 let code: string
 let modules: readonly string[]
@@ -30,15 +29,11 @@ beforeAll(async () => {
   // Libraries keep these notes for the bundler of the page, which drops them.
   code = chunk.code.replaceAll('/* @__PURE__ */ ', '')
   modules = chunk.moduleIds.map((id) => id.replace(`${src}/`, ''))
+  // A report and not a limit: the reader decides how the code is written.
+  console.info(`reprise/client: ${gzipSync(code, { level: 9 }).byteLength} bytes gzip`)
 })
 
 describe('reprise/client, all of it', () => {
-  test(`takes at most ${BYTES_MAX} bytes of a bundle, minified and compressed`, () => {
-    const bytes = gzipSync(code, { level: 9 }).byteLength
-    console.info(`reprise/client: ${bytes} bytes gzip`)
-    expect(bytes).toBeLessThanOrEqual(BYTES_MAX)
-  })
-
   test('needs no module of Node, no texts of errors and no dialect', () => {
     expect(code).not.toMatch(/\b(import|require)\b/)
     const core = modules.filter((id) => !id.startsWith('client/'))
