@@ -36,6 +36,7 @@ export const SERVER_ERROR_CODES = [
   'reprise-seal-broken',
   'reprise-transactions-unsupported',
   'reprise-duplicate-request',
+  'reprise-transaction-over',
   'reprise-jobs-unsupported',
   'reprise-admin-unsupported',
   'reprise-query-invalid',

@@ -221,6 +221,14 @@ export const DUPLICATE_REQUEST: ErrorEntry<'reprise-duplicate-request'> = {
   retryable: false,
   hint: 'Nothing was done, and nothing the handler does now counts: let this error pass.',
 }
+/** `reprise-transaction-over` */
+export const TRANSACTION_OVER: ErrorEntry<'reprise-transaction-over'> = {
+  code: 'reprise-transaction-over',
+  status: 500,
+  title: 'The transaction is over',
+  retryable: false,
+  hint: 'Await every statement before the handler answers or throws.',
+}
 /** `reprise-jobs-unsupported` */
 export const JOBS_UNSUPPORTED: ErrorEntry<'reprise-jobs-unsupported'> = {
   code: 'reprise-jobs-unsupported',
@@ -290,6 +298,7 @@ export const ERRORS: { readonly [Code in ErrorCode]: ErrorEntry<Code> } = {
   'reprise-seal-broken': SEAL_BROKEN,
   'reprise-transactions-unsupported': TRANSACTIONS_UNSUPPORTED,
   'reprise-duplicate-request': DUPLICATE_REQUEST,
+  'reprise-transaction-over': TRANSACTION_OVER,
   'reprise-jobs-unsupported': JOBS_UNSUPPORTED,
   'reprise-admin-unsupported': ADMIN_UNSUPPORTED,
   'reprise-query-invalid': QUERY_INVALID,

@@ -140,10 +140,7 @@ export class TransactionRuns<Tx> {
     const stopBeating = this.#beat(job, open)
     let isCommitting = false
     try {
-      const response =
-        open.held === undefined
-          ? await this.#handle(job, run, handler)
-          : await this.#handleHeld(job, open.held, () => this.#handle(job, run, handler))
+      const response = await this.#answer(job, { open, run, handler })
       if (response === undefined) {
         await this.#undo(job, open)
         return { fault: 'refused', error: undefined }
@@ -175,7 +172,24 @@ export class TransactionRuns<Tx> {
     }
   }
 
-  /** Has the handler answer. */
+  /** Has the handler answer. Whatever of it still runs after that can no longer reach `tx`. */
+  async #answer(
+    job: Job,
+    {
+      open,
+      run,
+      handler,
+    }: { open: OpenTransaction<Tx>; run: HandlerRun<Tx>; handler: TransactionHandler<Tx> },
+  ): Promise<CapturedResponse | undefined> {
+    const handle = () => this.#handle(job, run, handler)
+    try {
+      return await (open.held === undefined ? handle() : this.#handleHeld(job, open.held, handle))
+    } finally {
+      open.close()
+    }
+  }
+
+  /** Runs the handler. */
   #handle(
     job: Job,
     run: TransactionRun<Tx>,

@@ -51,6 +51,12 @@ export interface OpenTransaction<Tx> {
   /** The claim, where it is held back until the first statement. */
   readonly held?: HeldClaim | undefined
   /**
+   * Ends the app's access to the transaction: the handler has answered or thrown, and whatever of it
+   * still runs may no longer reach `tx`. Called before `commit` and `rollback`, which wait for the
+   * statements that were under way.
+   */
+  close(): void
+  /**
    * Writes the finished record and commits, in one flight. Resolves only when the commit is
    * certain; see {@link Transactions.classify} for what it throws.
    */

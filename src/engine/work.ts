@@ -45,6 +45,11 @@ export interface OpenPhase<Tx> {
   readonly tx: Tx
   /** Stages a job in the transaction; gives its id. */
   stage(job: NewJob): Promise<string>
+  /**
+   * Ends the app's access to the transaction: the phase has answered or thrown, or took too long, and
+   * whatever of it still runs may no longer reach `tx`. Called before the transaction is ended.
+   */
+  close(): void
   /** Moves the recovery point and commits. Throws, with nothing done, if the claim was lost. */
   advance(step: Advance, attempt: Attempt): Promise<void>
   /** Stores the answer and commits. Throws, with nothing done, if the claim was lost. */

@@ -225,6 +225,13 @@ export const EXPLANATIONS: Readonly<Record<ErrorCode, Explanation>> = {
       'Let it pass, as any error of the database. An error handler that reports failures may leave out what is `instanceof DuplicateRequest`.',
     operator: 'Nothing to do. Clients never see it.',
   },
+  'reprise-transaction-over': {
+    happened:
+      'Code of the app used its `tx` after the handler or the phase had answered or thrown: a branch of a `Promise.all` whose other branch failed, a statement that nobody awaits, a callback that kept `tx`. The statement was not sent. What had been sent before is part of the transaction, and was committed or rolled back with it.',
+    developer:
+      'Await every statement before you answer. In a `Promise.all`, use `Promise.allSettled` where a branch may fail while others still run. Work that goes on after the answer needs a connection of its own, or a staged job.',
+    operator: 'Nothing to do. Clients never see it.',
+  },
   'reprise-jobs-unsupported': {
     happened:
       'A handler staged a job in a transaction of a store that has no table for them. Nothing was staged.',

@@ -84,9 +84,11 @@ export class PhaseRun<Tx> {
         const given = this.#context(place, open)
         const { point } = place
         const answer = () => inTime(context.clock, work(given), { point, ms })
-        const step = plain(await context.timed(job, 'handlerMs', answer))
-        await this.#commit(open, { step, place, callKey })
-        return step
+        // Whatever of the phase still runs after its answer can no longer reach `tx`.
+        const step = await context.timed(job, 'handlerMs', answer).finally(() => open.close())
+        const taken = plain(step)
+        await this.#commit(open, { step: taken, place, callKey })
+        return taken
       } catch (error) {
         if (await this.#isCommitted(open, error)) {
           throw new TransactionEnded(`phase ${place.point}`)

@@ -181,7 +181,7 @@ class PliableTransactions implements Transactions<Work> {
       this.#open.delete(request.id)
     }
     return {
-      ...{ outcome, tx, keepAlive: async () => {} },
+      ...{ outcome, tx, keepAlive: async () => {}, close: () => {} },
       commit: async (finish) => {
         if (this.#is('commits an effect before the record')) this.effects += tx.effects
         end('over')

@@ -94,7 +94,15 @@ export class FakeTransactions implements Transactions<Rows> {
       if (trouble !== undefined) throw broken('disconnected')
     }
     const keepAlive = async () => void this.beats++
-    return { outcome: 'execute', tx, commit, keepAlive, rollback: async () => end('rollback') }
+    const close = () => {}
+    return {
+      outcome: 'execute',
+      tx,
+      close,
+      commit,
+      keepAlive,
+      rollback: async () => end('rollback'),
+    }
   }
 
   async #keep(

@@ -55,6 +55,7 @@ function open(step: Step, log: string[]): OpenTransaction<Tx> {
         fault: step,
       })
     },
+    close: () => {},
     rollback: async () => void log.push('rollback'),
     keepAlive: async () => void log.push('beat'),
   }

@@ -124,6 +124,7 @@ function openTransaction(
         ...{ label: `stage ${job.name}`, session },
         apply: () => stageJob(tables, session, { job, recordId: request.id }),
       }),
+    close: () => {},
     rollback: () => rollback(wire, session),
     keepAlive: () =>
       wire.ask({ label: 'keep alive', session, apply: () => session.heard() }).catch(() => {}),

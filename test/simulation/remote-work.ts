@@ -111,6 +111,7 @@ function openPhase(
       }),
     // The simulated app commits nothing itself.
     isCommitted: async () => false,
+    close: () => {},
     rollback: () => rollback(wire, session),
   }
 }

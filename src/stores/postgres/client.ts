@@ -57,6 +57,11 @@ export interface Session<Tx> {
   /** Runs `work` on a handle of its own; its failure undoes what it did there, and nothing else. */
   nested<T>(work: (handle: Tx) => Promise<T>): Promise<T>
   /**
+   * Ends the app's access to `handle`. `commit` and `rollback` do so as well, and wait for the app's
+   * statements that were under way.
+   */
+  close(): void
+  /**
    * Sends the last statement and commits, and gives the rows of the statement. Rejects unless the
    * server said that it committed; the session is over either way.
    */
@@ -78,7 +83,7 @@ export interface Holding {
 
 /** A transaction that is begun, and its key claimed, together with the first statement on the handle. */
 export interface HeldSession<Tx>
-  extends Pick<Session<Tx>, 'handle' | 'query' | 'commit' | 'rollback'> {
+  extends Pick<Session<Tx>, 'handle' | 'query' | 'close' | 'commit' | 'rollback'> {
   /** Begins and claims, unless the first statement has; rejects with what `failed` gave. */
   claim(): Promise<void>
   /** Rejects everything with what `refuse` gives, which is called at the first; before anything was sent. */

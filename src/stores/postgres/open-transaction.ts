@@ -4,7 +4,7 @@
  * @module
  */
 
-import { CONFLICT } from '../../core/error-table.ts'
+import { CONFLICT, TRANSACTION_OVER } from '../../core/error-table.ts'
 import { RepriseError } from '../../core/errors.ts'
 import { DuplicateRequest } from '../../engine/duplicate-request.ts'
 import { TransactionEnded } from '../../engine/stage.ts'
@@ -101,6 +101,7 @@ export class PostgresTransaction<Tx> implements OpenTransaction<Tx> {
   readonly tx: Tx
   readonly held: HeldClaim | undefined
   readonly #opened: Opened<Tx>
+  #isClosed = false
   #isOver = false
   #hasStaged = false
 
@@ -110,6 +111,11 @@ export class PostgresTransaction<Tx> implements OpenTransaction<Tx> {
     this.tx = session.handle
     this.held = 'claim' in session ? new PostgresHeldClaim(grant, session) : undefined
     this.#opened = opened
+  }
+
+  close(): void {
+    this.#isClosed = true
+    this.#opened.session.close()
   }
 
   async commit(finish: Finish): Promise<void> {
@@ -130,7 +136,7 @@ export class PostgresTransaction<Tx> implements OpenTransaction<Tx> {
 
   async stage(job: NewJob): Promise<string> {
     const { request, session, grant, queries } = this.#opened
-    if (this.#isOver) throw new Error('The transaction is over.')
+    if (this.#isClosed || this.#isOver) throw new RepriseError(TRANSACTION_OVER)
     if ('claim' in session) await session.claim()
     this.#hasStaged = true
     const { transaction } = grant

@@ -36,6 +36,8 @@ export class OpenSqliteTransaction<Tx extends SqliteDatabase> implements OpenTra
     this.#opening = opening
   }
 
+  close(): void {}
+
   async commit(finish: Finish): Promise<void> {
     if (this.#end !== undefined) throw new Error('The transaction has ended.')
     this.#end = this.#commit(finish)

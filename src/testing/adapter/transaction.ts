@@ -88,6 +88,7 @@ function gatedOpen(
       await beforeCommit()
       await open.commit(finish)
     },
+    close: () => open.close(),
     rollback: () => open.rollback(),
     keepAlive: () => open.keepAlive(),
   }

@@ -94,6 +94,8 @@ class ParkedSession<Tx> implements Session<Tx> {
     return this.#parts.wire.nested(this.handle, work)
   }
 
+  close(): void {}
+
   async commit(last: Call): Promise<Rows> {
     if (this.#fault !== undefined) throw this.#fault
     if (!this.#isOpen) throw new Error('The transaction is over.')

@@ -68,6 +68,10 @@ export class PgHeldSession<Tx extends PgPoolClient> implements HeldSession<Tx> {
     return this.#session.query(call)
   }
 
+  close(): void {
+    this.#session.close()
+  }
+
   async commit(last: Call): Promise<Rows> {
     if (this.#standing !== 'granted') await this.claim()
     this.#standing = 'over'

@@ -185,6 +185,8 @@ class WireSession<Tx> implements Session<Tx> {
     )
   }
 
+  close(): void {}
+
   commit(last: Call): Promise<Rows> {
     if (this.#over) return Promise.reject(new Error('The transaction is over.'))
     const answers: Answer[] = []

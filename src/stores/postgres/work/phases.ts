@@ -5,6 +5,8 @@
  */
 
 import { hostname } from 'node:os'
+import { TRANSACTION_OVER } from '../../../core/error-table.ts'
+import { RepriseError } from '../../../core/errors.ts'
 import { TransactionEnded } from '../../../engine/stage.ts'
 import type { Advance, Claim, Finish } from '../../../engine/store.ts'
 import type { Isolation, TransactionFault } from '../../../engine/transactions.ts'
@@ -94,6 +96,7 @@ export class PostgresPhases<Tx> implements PhaseStore<Tx> {
   #open(claim: Claim, session: Session<Tx>, begun: Begun): OpenPhase<Tx> {
     const { queries, wake } = this.#parts
     const { transaction } = begun
+    let isClosed = false
     let isOver = false
     let hasStaged = false
     const end = async (verb: keyof WorkQueries, values: readonly Value[]) => {
@@ -109,9 +112,13 @@ export class PostgresPhases<Tx> implements PhaseStore<Tx> {
     return {
       tx: session.handle,
       async stage(job: NewJob) {
-        if (isOver) throw new Error('The phase is over.')
+        if (isClosed || isOver) throw new RepriseError(TRANSACTION_OVER)
         hasStaged = true
         return stageJob(queries, session, { job, recordId: claim.id, transaction })
+      },
+      close() {
+        isClosed = true
+        session.close()
       },
       advance: (step: Advance, tried: Attempt) =>
         end('advance_phase', [
