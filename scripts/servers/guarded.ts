@@ -6,11 +6,14 @@
  */
 
 import { type ChildProcess, spawn } from 'node:child_process'
-import { once } from 'node:events'
+import { randomInt } from 'node:crypto'
+import { createSocket } from 'node:dgram'
+import { type EventEmitter, once } from 'node:events'
 import { createServer } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
 
 /** A program and its arguments. */
 export type Command = readonly [program: string, ...args: string[]]
@@ -91,12 +94,43 @@ async function isUp(guardian: ChildProcess, probe: () => Promise<unknown>): Prom
   return false
 }
 
-/** A port of the loopback interface that nobody listens on. */
+const LOOPBACK = '127.0.0.1'
+
+/**
+ * Ports below those that systems give to outgoing connections (from 32768 on Linux). A port from among
+ * those could go to somebody's connection before the server that it was chosen for listens on it.
+ */
+const PORTS = { first: 10_240, count: 22_528 } as const
+
+/**
+ * A TCP port of the loopback interface that nobody listens on, and that nobody else is given by this
+ * function before this process ends: the process holds the UDP port of the same number.
+ */
 export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const address = server.address()
-  server.close()
-  if (address === null || typeof address === 'string') throw new Error('No port is free.')
-  return address.port
+  const start = randomInt(PORTS.count)
+  for (let tried = 0; tried < PORTS.count; tried++) {
+    const port = PORTS.first + ((start + tried) % PORTS.count)
+    const reservation = createSocket('udp4').unref()
+    if (!(await listens(reservation.bind({ port, address: LOOPBACK, exclusive: true })))) continue
+    const server = createServer()
+    const isFree = await listens(server.listen({ port, host: LOOPBACK, exclusive: true }))
+    if (isFree) {
+      await promisify(server.close.bind(server))()
+      return port
+    }
+    reservation.close()
+  }
+  throw new Error('No port is free.')
+}
+
+/** Whether a socket gets its port. */
+async function listens(socket: EventEmitter): Promise<boolean> {
+  try {
+    await once(socket, 'listening')
+    return true
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? error.code : undefined
+    if (code === 'EADDRINUSE' || code === 'EACCES') return false
+    throw error
+  }
 }

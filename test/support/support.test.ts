@@ -1,11 +1,12 @@
-import { spawn } from 'node:child_process'
+import { execFile, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { connect } from 'node:net'
+import { connect, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import { createClient } from 'redis'
 import { describe, expect, inject, onTestFinished, test, vi } from 'vitest'
 import { freePort, startGuarded } from '../../scripts/servers/guarded.ts'
@@ -133,6 +134,25 @@ describe.each([
     ;(await connected(port)).destroy()
     await server.stop()
     await expect(connected(port)).rejects.toThrow('ECONNREFUSED')
+  })
+})
+
+describe('a free port', () => {
+  test('is not one that the system gives to outgoing connections, nor one that is listened on', async () => {
+    const ports = await Promise.all(Array.from({ length: 50 }, freePort))
+    expect(ports.filter((port) => port < 1024 || port >= 32_768)).toEqual([])
+    const server = createServer().listen(ports[0], '127.0.0.1')
+    await once(server, 'listening')
+    server.close()
+  })
+
+  test('is given once, in every process', async () => {
+    const here = await Promise.all(Array.from({ length: 200 }, freePort))
+    expect(new Set(here).size).toBe(200)
+    const bind = `const s = require('dgram').createSocket('udp4')
+      s.on('error', (error) => console.log(error.code)).bind({ port: ${here[0]}, address: '127.0.0.1', exclusive: true })`
+    const { stdout } = await promisify(execFile)(process.execPath, ['-e', bind])
+    expect(stdout.trim()).toBe('EADDRINUSE')
   })
 })
 

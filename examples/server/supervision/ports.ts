@@ -6,6 +6,7 @@
 
 import { once } from 'node:events'
 import { createServer } from 'node:net'
+import { freePort } from '../../../scripts/servers/guarded.ts'
 
 /** The port when none is asked for. */
 export const PORT_DEFAULT = 3000
@@ -26,7 +27,8 @@ export interface ChosenPort {
  */
 export async function choosePort(host: string, asked: number | undefined): Promise<ChosenPort> {
   if (asked !== undefined) {
-    const port = await free(host, asked)
+    // Any port: one that stays free until the API listens on it, also after it was started again.
+    const port = await free(host, asked === 0 ? await freePort() : asked)
     if (port !== undefined) return { port, busy: undefined }
     throw new Error(
       `Port ${asked} of ${host} is in use (PORT=${asked}). Stop what listens there, or set PORT to another one.`,
@@ -39,7 +41,7 @@ export async function choosePort(host: string, asked: number | undefined): Promi
   throw new Error(`No port from ${PORT_DEFAULT} on is free on ${host}.`)
 }
 
-/** The port if nobody listens on it; any free one for 0. */
+/** The port if nobody listens on it. */
 async function free(host: string, asked: number): Promise<number | undefined> {
   const server = createServer()
   try {
