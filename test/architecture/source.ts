@@ -64,7 +64,7 @@ export function* walk(node: ts.Node): Generator<ts.Node> {
 }
 
 /** The syntactic children of a node. */
-export function childrenOf(node: ts.Node): readonly ts.Node[] {
+function childrenOf(node: ts.Node): readonly ts.Node[] {
   const children: ts.Node[] = []
   ts.forEachChild(node, (child) => {
     children.push(child)
