@@ -7,6 +7,7 @@
 import type { Context } from './context.ts'
 import { timeoutError } from './errors.ts'
 import type { Life } from './life.ts'
+import { fetchFollowing } from './redirects.ts'
 import type { Outgoing } from './request.ts'
 
 /** The whole answer, with its body as text where that helps to understand it; or that there is none. */
@@ -18,20 +19,23 @@ export type Attempt =
 export async function attempt(
   request: Outgoing,
   headers: Headers,
-  { fetch, attemptTimeoutMs, life }: Pick<Context, 'fetch' | 'attemptTimeoutMs'> & { life: Life },
+  { life, ...context }: Context & { life: Life },
 ): Promise<Attempt> {
   try {
     const outcome = await life.during(async (control) => {
-      const { url, method, body, options, extra } = request
+      const { url, method, options, extra } = request
       const { signal } = control
-      const response = await fetch(url, { ...options, ...extra, method, headers, body, signal })
+      // Not as bytes: Node 20 and 22 detach those with the first sending, and a redirect sends them again.
+      const body = request.body && new Blob([request.body])
+      const init = { ...options, ...extra, method, headers, body, signal }
+      const response = await fetchFollowing(url, init, context)
       const { headers: given, type } = response
       const isEvents = given.get('Content-Type')?.startsWith('text/event-stream')
       // Streams of events, and answers that the browser does not let us read, stay as they are.
       if (!isEvents && !type.startsWith('opaque')) return whole(response)
       life.handOver(control)
       return { response, text: '' }
-    }, attemptTimeoutMs)
+    }, context.attemptTimeoutMs)
     if (outcome !== undefined) return outcome
     return { error: timeoutError(), isTimeout: true }
   } catch (error) {
@@ -44,11 +48,15 @@ export async function attempt(
  * attempt, and not a surprise for whoever reads the body.
  */
 async function whole(response: Response): Promise<Attempt> {
-  const { status, statusText, headers, url } = response
+  const { status, statusText, headers, url, redirected, type } = response
   const bytes = await response.arrayBuffer()
   // Some statuses may not even have an empty body.
   const copy = new Response(bytes.byteLength ? bytes : null, { status, statusText, headers })
-  Object.defineProperty(copy, 'url', { value: url })
+  Object.defineProperties(copy, {
+    url: { value: url },
+    redirected: { value: redirected },
+    type: { value: type },
+  })
   // Only conflicts are told apart by what they say.
   const text = status === 409 ? new TextDecoder().decode(bytes) : ''
   return { response: copy, text }

@@ -6,13 +6,15 @@
 
 import { budgetsOf } from './budget.ts'
 import type { Context, Result } from './context.ts'
-import { deliveryOf } from './delivery.ts'
+import { type Delivery, deliveryOf } from './delivery.ts'
 import { byAge, isOpen, type JournalEntry } from './entry.ts'
+import { timeoutError } from './errors.ts'
 import { type Journal, journalOf, memoryJournal, type Release } from './journal.ts'
-import { type Life, lifeOf } from './life.ts'
+import { type Life, lifeOf, Stopped } from './life.ts'
 import { begun, leftBehind } from './operations.ts'
 import { type ClientOptions, DEFAULTS } from './options.ts'
-import { type ClientInit, outgoing } from './request.ts'
+import { passThrough } from './pass-through.ts'
+import { bytesOf, type ClientInit, headOf, requestIn } from './request.ts'
 import { type Turns, takeTurn } from './turns.ts'
 
 /** A verb. */
@@ -69,48 +71,72 @@ export function createClient(options: ClientOptions = {}): Client {
     () => 0,
   )
 
-  const caller = () => (typeof context.caller === 'function' ? context.caller() : context.caller)
-
   async function send(input: RequestInfo | URL, init: ClientInit = {}): Promise<Result> {
+    const { key, ...head } = headOf(input, init, context)
+    if (key === null) return passThrough(input, init, context)
     const { resource = null } = init
     // Taken before anything is awaited: this is the order in which operations were begun.
     createdAt = Math.max(createdAt + 0.001, clock.unix())
-    const place = { createdAt, resource, caller: caller() }
+    const place = { createdAt, resource, caller: context.caller() }
     const after = ++count / 1000
     const turn = resource === null ? undefined : takeTurn(turns, lockOf(place))
-    let life: Life | undefined
+    const request = requestIn(input)
+    const signal = init.signal ?? request?.signal
+    const life = lifeOf(clock, init.deadlineMs ?? context.deadlineMs, signal)
     let release: Release | undefined
+    let delivery: Delivery | undefined
     try {
-      const request = await outgoing(input, init, context)
-      life = lifeOf(clock, init.deadlineMs ?? context.deadlineMs, request.signal)
+      const body = await life.until(() => bytesOf(init, { headers: head.headers, request }))
       // Clocks are put back; what is left comes first all the same.
-      place.createdAt = Math.max(place.createdAt, (await newest) + after)
-      const operation = await begun(request, place, context)
+      place.createdAt = Math.max(place.createdAt, (await life.until(() => newest)) + after)
+      const outgoing = { ...head, key, body, extra: init }
+      const operation = await life.until(() => begun(outgoing, place, context))
       const { entry } = operation
-      const delivery = deliveryOf(context, operation, life)
-      if (!entry) return await delivery.run()
+      delivery = deliveryOf(context, operation, life)
       if (turn?.before) {
         await delivery.queue()
-        await turn.before
+        await life.until(() => Promise.resolve(turn.before))
       }
       // Held elsewhere, it does not stop the call: the key makes a repetition harmless.
-      release = await journal.lock(lockOf(entry))
-      if (turn && !(await isFirst(entry))) {
+      release = await lockOrLeave(life, lockOf(entry))
+      if (turn && !(await life.until(() => isFirst(entry)))) {
         await delivery.queue()
-        return await delivery.hold()
+        return await delivery.giveUp('held')
       }
       return await delivery.run()
+    } catch (error) {
+      if (!(error instanceof Stopped) || !life.reason) throw error
+      if (delivery) return await delivery.giveUp(life.reason)
+      // Nothing was sent or written down, so this is what `fetch` would throw.
+      throw life.reason === 'aborted' ? life.cause : timeoutError()
     } finally {
-      life?.end()
+      life.end()
       // Whoever has the answer may remove the journal, or lock it again.
-      await release?.()
+      const free = release
+      if (free) await life.lastly(async () => free()).catch(() => {})
       turn?.done()
+    }
+  }
+
+  /** Takes a lock; gives it back at once when it comes after the time was up. */
+  async function lockOrLeave(life: Life, name: string): Promise<Release | undefined> {
+    let isWanted = true
+    const taken = journal.lock(name).then((release) => {
+      if (!isWanted) void release?.()
+      return release
+    })
+    try {
+      return await life.until(() => taken)
+    } catch (error) {
+      isWanted = false
+      taken.catch(() => {})
+      throw error
     }
   }
 
   /** What is to be done on behalf of the present caller, oldest first. */
   async function open(): Promise<readonly JournalEntry[]> {
-    const present = caller()
+    const present = context.caller()
     return (await journal.list()).filter((entry) => isOpen(entry) && entry.caller === present)
   }
 
@@ -129,7 +155,7 @@ export function createClient(options: ClientOptions = {}): Client {
   ): Promise<readonly Resumed[]> {
     const done: Resumed[] = []
     for (const { id } of entries) {
-      const entry = await journal.get(id)
+      const entry = await inTime((life) => life.until(() => journal.get(id)))
       // Somebody else may have settled it meanwhile.
       if (!entry || !isOpen(entry)) continue
       const life = lifeOf(clock, context.deadlineMs, signal)
@@ -147,7 +173,7 @@ export function createClient(options: ClientOptions = {}): Client {
 
   async function resume({ key, signal }: ResumeOptions = {}): Promise<readonly Resumed[]> {
     const groups = new Map<string, JournalEntry[]>()
-    for (const entry of await open()) {
+    for (const entry of await inTime((life) => life.until(open))) {
       const name = lockOf(entry)
       groups.set(name, [...(groups.get(name) ?? []), entry])
     }
@@ -159,18 +185,32 @@ export function createClient(options: ClientOptions = {}): Client {
       for (let next = left.shift(); next; next = left.shift()) {
         const [name, group] = next
         const turn = takeTurn(turns, name)
-        await turn.before
-        const release = await journal.lock(name)
+        let release: Release | undefined
         try {
+          await turn.before
+          release = await inTime((life) => lockOrLeave(life, name))
           if (release) done.push(...(await settle(group, signal)))
         } finally {
-          await release?.()
+          const free = release
+          if (free) await inTime((life) => life.lastly(async () => free())).catch(() => {})
           turn.done()
         }
       }
     }
     await Promise.all(Array.from({ length: RESUMED_AT_ONCE }, work))
     return done.sort((a, b) => byAge(a.entry, b.entry))
+  }
+
+  /** What the journal gives, unless the deadline comes before. */
+  async function inTime<T>(work: (life: Life) => Promise<T>): Promise<T> {
+    const life = lifeOf(clock, context.deadlineMs)
+    try {
+      return await work(life)
+    } catch (error) {
+      throw error instanceof Stopped ? timeoutError() : error
+    } finally {
+      life.end()
+    }
   }
 
   // That the answer is a T is for the caller to know, here and below.
@@ -201,8 +241,10 @@ function contextOf(options: ClientOptions): Context {
   )
   const { journal = memoryJournal(), journalLimits } = given
   const settings = { ...DEFAULTS, ...given }
+  const { caller } = settings
   return {
     ...settings,
+    caller: () => (typeof caller === 'function' ? caller() : caller),
     journal: journalOf(journal, journalLimits),
     budgets: budgetsOf(settings.retryBudget),
     honours: new Set(),

@@ -13,7 +13,9 @@ import type { Outgoing } from './request.ts'
 /** The client, from inside: its settings and what it has learned. */
 export interface Context
   extends Omit<ClientOptions, Defaulted | 'journal'>,
-    Required<Pick<ClientOptions, Defaulted>> {
+    Required<Omit<Pick<ClientOptions, Defaulted>, 'caller'>> {
+  /** On whose behalf operations are sent now. */
+  caller(): string
   readonly journal: Journal
   readonly budgets: Budgets
   /** The origins that have shown that they honour keys. */
@@ -23,8 +25,7 @@ export interface Context
 /** What is to be sent. */
 export interface Operation {
   readonly request: Outgoing
-  /** `null` for requests without a key, which are not written down. */
-  readonly entry: JournalEntry | null
+  readonly entry: JournalEntry
   /** Whether it stands in the journal already, left there by a call that is over. */
   readonly isResumed: boolean
 }

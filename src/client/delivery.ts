@@ -8,9 +8,9 @@ import { attempt } from './attempt.ts'
 import type { Context, Operation, Result } from './context.ts'
 import type { JournalEntry } from './entry.ts'
 import { OutcomeUnknownError, timeoutError, type UnknownReason } from './errors.ts'
-import type { ClientEvent } from './events.ts'
-import type { Life } from './life.ts'
-import { isHonoured, isReplayed, meaningOf, retryAfterMs } from './rules.ts'
+import { type ClientEvent, teller } from './events.ts'
+import { type Life, Stopped } from './life.ts'
+import { isElsewhere, isHonoured, isReplayed, meaningOf, retryAfterMs, showsKeys } from './rules.ts'
 
 /** One operation on its way. */
 export interface Delivery {
@@ -18,14 +18,12 @@ export interface Delivery {
   run(): Promise<Result>
   /** Writes it down without sending it. */
   queue(): Promise<void>
-  /** Gives it up unsent, because an earlier one is not settled. */
-  hold(): Promise<Result>
+  /** Gives it up for the reason that is given. */
+  giveUp(reason: UnknownReason): Promise<Result>
 }
 
 /** What comes after an attempt: the answer, milliseconds until the next one, or why there is none. */
 type Next = Result | number | UnknownReason
-
-const SAFE = /^(GET|HEAD|OPTIONS)$/
 
 /** Prepares the delivery of an operation. */
 export function deliveryOf(context: Context, operation: Operation, life: Life): Delivery {
@@ -33,11 +31,12 @@ export function deliveryOf(context: Context, operation: Operation, life: Life): 
   const { request, isResumed } = operation
   const { key, method, url } = request
   const { origin } = new URL(url)
+  const tell = teller(context)
   let { entry } = operation
   let isWritten = isResumed
   /** Whether an attempt may have taken effect. */
-  let isAmbiguous = entry?.state === 'sent'
-  let attempts = entry?.attempts ?? 0
+  let isAmbiguous = entry.state === 'sent'
+  let { attempts } = entry
   let failures = 0
   let waits = 0
   /** What the last retry took from the budget. */
@@ -45,8 +44,13 @@ export function deliveryOf(context: Context, operation: Operation, life: Life): 
   let headers = new Headers()
   let response: Response | undefined
   let error: unknown
-  /** The answer counts for more than the journal. */
-  const lost = (cause: unknown) => emit('journal_error', { error: cause })
+  /** Writes down how the operation ended, which counts for more than the journal. */
+  const writeLast = (changes: Partial<JournalEntry>) =>
+    life.lastly(() => write(changes)).catch((cause) => emit('journal_error', { error: cause }))
+  /** Why no attempt may be made now, if there is a reason. */
+  const obstacle = () => life.reason ?? (entry.caller === context.caller() ? undefined : 'caller')
+  /** Whether the origin may be sent again what it may have been sent before. */
+  const isTrusted = () => context.unprotected === 'retry' || honours.has(origin) || !isAmbiguous
 
   async function run(): Promise<Result> {
     let next: Next = 0
@@ -56,6 +60,7 @@ export function deliveryOf(context: Context, operation: Operation, life: Life): 
         next = (await ready()) ?? (await send())
       }
     } catch (thrown) {
+      if (thrown instanceof Stopped && life.reason) return giveUp(life.reason)
       error = thrown
       // What the program itself throws before anything was sent is thrown on.
       if (!isAmbiguous && !isResumed) return forget()
@@ -65,14 +70,18 @@ export function deliveryOf(context: Context, operation: Operation, life: Life): 
   }
 
   async function queue(): Promise<void> {
-    if (!entry || isWritten) return
-    await write({})
+    if (isWritten) return
+    await life.until(() => write({}))
     emit('queued')
   }
 
-  /** Waits for the network, and for the journal to know that it is about to be sent. */
+  /**
+   * Waits for the network, for the app's headers, and for the journal to know that it is about to be
+   * sent. The caller is looked at last: somebody else may have logged in during each wait, and the
+   * headers would be theirs.
+   */
   async function ready(): Promise<UnknownReason | undefined> {
-    if (entry && !connectivity.isOnline()) {
+    if (!connectivity.isOnline()) {
       // Listens before anything is awaited, or the network could come back unheard.
       let end = () => {}
       const online = new Promise<void>((resolve) => {
@@ -82,17 +91,24 @@ export function deliveryOf(context: Context, operation: Operation, life: Life): 
         .then(() => life.during(() => online, Number.POSITIVE_INFINITY))
         .finally(end)
     }
-    if (life.reason) return life.reason
+    const reason = obstacle()
+    if (reason) return reason
+    if (!isTrusted()) return 'unprotected'
     const { headers: more, retentionMs } = context
-    headers = new Headers(typeof more === 'function' ? await more(attempts + 1) : more)
+    headers = new Headers(
+      typeof more === 'function' ? await life.until(async () => more(attempts + 1)) : more,
+    )
     for (const [name, value] of request.headers) headers.set(name, value)
-    if (!entry) return undefined
     if (entry.sentAt !== null && clock.unix() - entry.sentAt >= retentionMs) {
-      await write({ state: 'expired' })
+      await life.until(() => write({ state: 'expired' }))
       return 'retention'
     }
-    if (entry.state !== 'sent') await write({ state: 'sent', sentAt: entry.sentAt ?? clock.unix() })
-    return life.reason
+    const isStopped = obstacle()
+    if (isStopped) return isStopped
+    if (entry.state !== 'sent') {
+      await life.until(() => write({ state: 'sent', sentAt: entry.sentAt ?? clock.unix() }))
+    }
+    return obstacle()
   }
 
   async function send(): Promise<Next> {
@@ -105,19 +121,22 @@ export function deliveryOf(context: Context, operation: Operation, life: Life): 
       if (life.reason) return life.reason
       error = outcome.error
       // Without a network it is not the server that failed, and the next attempt waits for it.
-      return entry && !connectivity.isOnline() ? 0 : retry('network', outcome.isTimeout)
+      return connectivity.isOnline() ? retry('network', outcome.isTimeout) : 0
     }
     error = undefined
     response = outcome.response
-    if (entry && isHonoured(response, dialect)) honours.add(origin)
+    const isForeign = isElsewhere(response, url)
+    if (!isForeign && showsKeys(response, outcome.text, dialect)) honours.add(origin)
     const meaning = meaningOf(response, outcome.text, dialect)
     if (meaning === 'later') return retry('failed')
     if (meaning === 'refused' && isAmbiguous) return meaning
-    // A request without a key is in nobody's way.
-    const isWaiting = meaning === 'in-progress' && entry
-    if (!isWaiting && meaning !== 'failed' && meaning !== 'unknown') return finish(response)
+    if (meaning === 'answer' || meaning === 'refused') {
+      // A login page, or a page of somebody on the way, is no answer to the attempts before it.
+      const isTheirs = isHonoured(response, dialect) || !(isForeign || honours.has(origin))
+      return isAmbiguous && !isTheirs ? 'refused' : finish(response)
+    }
     isAmbiguous = true
-    if (isWaiting) return delay('wait', ++waits)
+    if (meaning === 'in-progress') return delay('wait', ++waits)
     if (meaning === 'failed') return retry('failed')
     return response.status < 500 ? 'server' : 'failed'
   }
@@ -125,10 +144,7 @@ export function deliveryOf(context: Context, operation: Operation, life: Life): 
   /** How long to wait before the attempt after a failed one. */
   function retry(reason: UnknownReason, isTimeout = false): Next {
     failures++
-    // Only what is safe or has a key, and by option only where keys are known to be honoured.
-    const isTrusted = context.unprotected === 'retry' || honours.has(origin) || !isAmbiguous
-    const mayRepeat = !entry ? SAFE.test(method) : isTrusted
-    if (!mayRepeat || failures >= context.attemptsMax) return reason
+    if (!isTrusted() || failures >= context.attemptsMax) return reason
     const cost = budgets.take(origin, isTimeout)
     if (cost === undefined) return 'budget'
     spent = cost
@@ -148,26 +164,26 @@ export function deliveryOf(context: Context, operation: Operation, life: Life): 
 
   async function finish(answer: Response): Promise<Result> {
     const { status } = answer
-    const isProtected = !!entry && isHonoured(answer, dialect)
+    const isProtected = isHonoured(answer, dialect)
     const replayed = isReplayed(answer, dialect)
     // Statuses from here on speak of trouble: too many requests, or a failure.
     if (status < 429) budgets.give(origin, spent || 1)
     // Neither secrets nor personal data are kept for longer than they are needed.
     const emptied = { headers: [], body: null, options: {} }
     const answeredAt = clock.unix()
-    await write({ ...emptied, state: 'answered', status, answeredAt, attempts }).catch(lost)
-    if (entry && !isProtected && status < 400) emit('unprotected')
+    await writeLast({ ...emptied, state: 'answered', status, answeredAt, attempts })
+    if (!isProtected && status < 400) emit('unprotected')
     emit('answered', { replayed, response: answer })
     const json = () => answer.json()
     return { key, attempts, replayed, protected: isProtected, response: answer, json }
   }
 
   async function giveUp(reason: UnknownReason): Promise<Result> {
-    if (response && (!entry || !isAmbiguous)) return finish(response)
+    if (response && !isAmbiguous) return finish(response)
     if (reason === 'aborted') error ??= life.cause
     const isUntouched = !isAmbiguous && !isResumed
-    if (!entry || (reason === 'aborted' && isUntouched)) return forget()
-    if (!isWritten || attempts !== entry.attempts) await write({ attempts }).catch(lost)
+    if (reason === 'aborted' && isUntouched) return forget()
+    if (!isWritten || attempts !== entry.attempts) await writeLast({ attempts })
     error = new OutcomeUnknownError({ entry, reason, attempts, response, cause: error })
     emit('unknown', { error })
     throw error
@@ -175,13 +191,12 @@ export function deliveryOf(context: Context, operation: Operation, life: Life): 
 
   /** Drops it, and throws what `fetch` would have thrown. */
   async function forget(): Promise<never> {
-    if (entry && isWritten) await journal.forget(entry.id)
+    if (isWritten) await life.lastly(() => journal.forget(entry.id))
     // Whatever it is, it was thrown before, or is the reason of the caller.
     throw (error ?? timeoutError()) as Error
   }
 
   async function write(changes: Partial<JournalEntry>): Promise<void> {
-    if (!entry) return
     const changed = { ...entry, ...changes }
     await journal.put(changed)
     entry = changed
@@ -189,17 +204,12 @@ export function deliveryOf(context: Context, operation: Operation, life: Life): 
   }
 
   function emit(type: ClientEvent['type'], more: Partial<ClientEvent> = {}): void {
-    try {
-      context.onEvent({
-        ...{ type, key, method, url: url.replace(/[?#].*/, ''), attempts },
-        elapsedMs: life.elapsedMs,
-        ...(response && { status: response.status }),
-        ...more,
-      })
-    } catch {
-      // A listener that throws is its author's bug; the operation goes on.
-    }
+    tell({
+      ...{ type, key, method, url, attempts, elapsedMs: life.elapsedMs },
+      ...(response && { status: response.status }),
+      ...more,
+    })
   }
 
-  return { run, queue, hold: () => giveUp('held') }
+  return { run, queue, giveUp }
 }

@@ -51,6 +51,23 @@ export function isOpen({ state }: JournalEntry): boolean {
   return state === 'queued' || state === 'sent'
 }
 
+/** The entry in a text; `undefined` when there is none in it, because it is damaged or somebody else's. */
+export function parsedEntry(text: string): JournalEntry | undefined {
+  try {
+    const value: unknown = JSON.parse(text)
+    const isEntry =
+      typeof value === 'object' &&
+      value !== null &&
+      ['id', 'key', 'caller', 'state', 'method', 'url'].every(
+        (name) => typeof Reflect.get(value, name) === 'string',
+      )
+    // Whoever writes these writes all of them.
+    return isEntry ? (value as JournalEntry) : undefined
+  } catch {
+    return undefined
+  }
+}
+
 /** The order in which operations were begun. */
 export function byAge(a: JournalEntry, b: JournalEntry): number {
   return a.createdAt - b.createdAt

@@ -20,8 +20,15 @@ export type UnknownReason =
   | 'budget'
   /** The server may have forgotten the key: another attempt could take effect a second time. */
   | 'retention'
-  /** Refused at the door, which says nothing about the attempts before. */
+  /**
+   * Refused at the door, or answered by somebody else on the way, such as a login page: it says
+   * nothing about the attempts before.
+   */
   | 'refused'
+  /** By option: it was sent to an origin that has not shown that it honours keys. */
+  | 'unprotected'
+  /** Somebody else is logged in; it waits in the journal for its own caller. */
+  | 'caller'
   /** The server itself says that it does not know. */
   | 'server'
   /** An earlier operation on the same resource is not settled; this one was not sent. */

@@ -55,3 +55,14 @@ export interface ClientEvent {
 
 /** Receives events. What it throws is swallowed: watching never breaks a request. */
 export type ClientEventListener = (event: ClientEvent) => void
+
+/** Tells the listener; addresses without their query, in which secrets may stand. */
+export function teller({ onEvent }: { onEvent: ClientEventListener }): ClientEventListener {
+  return (event) => {
+    try {
+      onEvent({ ...event, url: event.url.replace(/[?#].*/, '') })
+    } catch {
+      // A listener that throws is its author's bug; the operation goes on.
+    }
+  }
+}

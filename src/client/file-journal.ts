@@ -9,7 +9,7 @@
 
 import { createHash } from 'node:crypto'
 import { type Clock, systemClock } from './clock.ts'
-import { isOpen, type JournalEntry } from './entry.ts'
+import { isOpen, type JournalEntry, parsedEntry } from './entry.ts'
 import { FileLocks } from './file-locks.ts'
 import type { JournalStore } from './journal.ts'
 import { JournalFiles } from './journal-files.ts'
@@ -30,13 +30,16 @@ export interface FileJournalOptions {
 export function fileJournal({ folder, clock = systemClock }: FileJournalOptions): JournalStore {
   const files = new JournalFiles(folder)
   const locks = new FileLocks(files, clock)
+  /** Files that were reported as damaged. */
+  const warned = new Set<string>()
   return {
     async put(entry) {
       await files.write(`${nameOf(entry.id)}.json`, JSON.stringify(entry), isOpen(entry))
     },
     async get(id) {
-      const text = await files.read(`${nameOf(id)}.json`)
-      return text === undefined ? undefined : entryIn(text)
+      const name = `${nameOf(id)}.json`
+      const text = await files.read(name)
+      return text === undefined ? undefined : entryIn(text, await files.path(name))
     },
     remove: (id) => files.remove(`${nameOf(id)}.json`),
     async list() {
@@ -44,7 +47,14 @@ export function fileJournal({ folder, clock = systemClock }: FileJournalOptions)
       const entries: JournalEntry[] = []
       for (const name of await files.names()) {
         const text = name.endsWith('.json') ? await files.read(name) : undefined
-        if (text !== undefined) entries.push(entryIn(text))
+        if (text === undefined) continue
+        try {
+          entries.push(entryIn(text, await files.path(name)))
+        } catch (error) {
+          // The others are not kept from going on; this one is for a person to look at.
+          if (!warned.has(name)) process.emitWarning(messageOf(error), { code: DAMAGED })
+          warned.add(name)
+        }
       }
       return entries
     },
@@ -57,6 +67,15 @@ function nameOf(id: string): string {
   return createHash('sha256').update(id).digest('hex')
 }
 
-function entryIn(text: string): JournalEntry {
-  return JSON.parse(text)
+/** The code of the warning about a file that can not be read. */
+const DAMAGED = 'REPRISE_JOURNAL_DAMAGED'
+
+function entryIn(text: string, path: string): JournalEntry {
+  const entry = parsedEntry(text)
+  if (entry !== undefined) return entry
+  throw new Error(`${path} holds no operation. Look at it, then move it out of the folder.`)
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
 }

@@ -6,10 +6,9 @@
  */
 
 import { stat, utimes } from 'node:fs/promises'
-import { hostname } from 'node:os'
 import type { Clock } from './clock.ts'
 import type { Release } from './journal.ts'
-import { isRunning, type JournalFiles } from './journal-files.ts'
+import { isRunning, type JournalFiles, machine } from './journal-files.ts'
 import { uuidV4 } from './key.ts'
 
 /** How often the holder shows that it lives, and when it is taken for dead; in milliseconds. */
@@ -31,7 +30,7 @@ export class FileLocks {
 
   /** Takes a lock, unless a living process holds it. */
   async take(name: string): Promise<Release | undefined> {
-    const own = `${process.pid} ${hostname()} ${uuidV4()}`
+    const own = `${process.pid} ${machine} ${uuidV4()}`
     // Twice at most: if somebody is faster after a dead holder is gone, the lock is theirs.
     for (const isLast of [false, true]) {
       held.add(own)
@@ -44,7 +43,7 @@ export class FileLocks {
 
   /** Removes what dead processes have left. */
   async tidy(): Promise<void> {
-    await this.#files.tidy()
+    await this.#files.tidy(this.#clock.unix())
     for (const name of await this.#files.names()) {
       if (name.endsWith('.lock')) await this.#isFreed(name)
     }
@@ -85,13 +84,13 @@ export class FileLocks {
     if (!(await this.#files.move(name, aside))) return true
     const isTheirs = (await this.#files.read(aside)) === holder
     if (isTheirs) await this.#files.remove(aside)
-    else await this.#files.move(aside, name)
+    else await this.#files.moveForCertain(aside, name)
     return isTheirs
   }
 
   async #isDead(name: string, holder: string): Promise<boolean> {
-    const [pid = '', host] = holder.split(' ')
-    if (host === hostname()) {
+    const [pid = '', where] = holder.split(' ')
+    if (where === machine) {
       if (Number(pid) === process.pid) return !held.has(holder)
       if (!isRunning(Number(pid))) return true
     }

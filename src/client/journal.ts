@@ -60,14 +60,17 @@ export function journalOf(
   /** Whether each entry is open, as far as is known: other tabs may have added some. */
   let known: Promise<Map<string, boolean>> | undefined
 
-  const list = async () => [...(await store.list())].sort(byAge)
+  const list = () => readable(async () => [...(await store.list())].sort(byAge))
   const index = () => {
     known ??= list().then((entries) => new Map(entries.map((entry) => [entry.id, isOpen(entry)])))
+    known.catch(() => {
+      known = undefined
+    })
     return known
   }
 
   async function forget(id: string): Promise<void> {
-    await store.remove(id)
+    await writable(() => store.remove(id))
     ;(await index()).delete(id)
   }
 
@@ -95,10 +98,32 @@ export function journalOf(
     } catch (cause) {
       // A store that can not be read now may be readable later.
       known = undefined
-      throw new JournalError('The journal can not be written', { cause })
+      throw journalError('written', cause)
     }
   }
-  return { list, forget, put, get: (id) => store.get(id), lock: (name) => store.lock(name) }
+  return {
+    ...{ list, forget, put },
+    get: (id) => readable(() => store.get(id)),
+    lock: (name) => writable(() => store.lock(name)),
+  }
+}
+
+function readable<T>(read: () => Promise<T>): Promise<T> {
+  return read().catch((cause: unknown) => {
+    throw journalError('read', cause)
+  })
+}
+
+function writable<T>(write: () => Promise<T>): Promise<T> {
+  return write().catch((cause: unknown) => {
+    throw journalError('written', cause)
+  })
+}
+
+function journalError(verb: 'read' | 'written', cause: unknown): JournalError {
+  if (cause instanceof JournalError) return cause
+  const why = cause instanceof Error ? `: ${cause.message}` : ''
+  return new JournalError(`The journal can not be ${verb}${why}`, { cause })
 }
 
 /** Locks among the clients of one process or tab. */

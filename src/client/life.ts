@@ -20,6 +20,18 @@ export interface Life {
    * then it is aborted.
    */
   during<T>(work: (control: AbortController) => Promise<T>, ms: number): Promise<T | undefined>
+  /**
+   * What `work` gives, such as the app's own function or the journal.
+   *
+   * @throws Stopped when the time is up before
+   */
+  until<T>(work: () => Promise<T>): Promise<T>
+  /**
+   * What the journal gives when the operation is over, for which nobody waits for long.
+   *
+   * @throws Stopped when that takes more than a second
+   */
+  lastly<T>(work: () => Promise<T>): Promise<T>
   /** Lets that many milliseconds pass, or less when the time is up. */
   pause(ms: number): Promise<void>
   /** Lets the caller abort what goes on after the operation has its answer. */
@@ -27,6 +39,12 @@ export interface Life {
   /** To be called when the operation is over. */
   end(): void
 }
+
+/** The time of an operation was up before something that it waited for. */
+export class Stopped extends Error {}
+
+/** How long the journal may take once the operation is over, in milliseconds. */
+const LAST_MS = 1_000
 
 /** Begins the time of an operation. */
 export function lifeOf(clock: Clock, deadlineMs: number, caller?: AbortSignal): Life {
@@ -75,6 +93,22 @@ export function lifeOf(clock: Clock, deadlineMs: number, caller?: AbortSignal): 
       return startedAt + deadlineMs - clock.now()
     },
     during,
+    async until(work) {
+      const outcome = await during(async () => ({ value: await work() }), Number.POSITIVE_INFINITY)
+      if (outcome === undefined) throw new Stopped()
+      return outcome.value
+    },
+    async lastly(work) {
+      let cancelWait = () => {}
+      const late = new Promise<never>((_, reject) => {
+        cancelWait = clock.after(LAST_MS, () => reject(new Stopped('The journal did not answer.')))
+      })
+      try {
+        return await Promise.race([work(), late])
+      } finally {
+        cancelWait()
+      }
+    },
     pause: (ms) => during(() => new Promise<never>(() => {}), ms),
     handOver: (control) =>
       caller?.addEventListener('abort', () => control.abort(caller.reason), { once: true }),

@@ -21,7 +21,6 @@ export async function begun(
   { journal, dialect, secretHeaders }: Context,
 ): Promise<Operation> {
   const { key, method, url, options } = request
-  if (key === null) return { request, entry: null, isResumed: false }
   const id = [place.caller, method, url, key].join(' ')
   const known = await journal.get(id)
   const isKept = (name: string) =>

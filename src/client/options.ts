@@ -129,6 +129,14 @@ export interface ClientOptions {
    */
   readonly unprotected?: 'retry' | 'refuse'
   /**
+   * Where a redirect may take a request with its key, its headers and its body: to the same host and
+   * port (also from http to https), or anywhere. A redirect elsewhere is then the answer. In browsers
+   * the browser follows, whatever is set here.
+   *
+   * @default 'same-host'
+   */
+  readonly redirects?: 'same-host' | 'any'
+  /**
    * Receives events, for logs and metrics.
    *
    * @default nobody
@@ -169,6 +177,7 @@ export type Defaulted =
   | 'backoffMsMax'
   | 'retryBudget'
   | 'unprotected'
+  | 'redirects'
   | 'onEvent'
   | 'connectivity'
   | 'clock'
@@ -190,6 +199,7 @@ export const DEFAULTS: Required<Pick<ClientOptions, Defaulted>> = {
   backoffMsMax: 10_000,
   retryBudget: 500,
   unprotected: 'retry',
+  redirects: 'same-host',
   onEvent: () => {},
   connectivity: systemConnectivity,
   clock: systemClock,

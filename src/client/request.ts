@@ -38,44 +38,64 @@ export interface OperationOptions {
 /** Options of one request. */
 export interface ClientInit extends RequestInit, OperationOptions {}
 
-/** A request that can be sent any number of times. */
-export interface Outgoing {
-  readonly key: string | null
+/** What a request says besides its body. */
+export interface Head {
   readonly method: string
   readonly url: string
   readonly headers: Headers
-  readonly body: OwnBytes | null
   /** Options of `fetch` that are data. */
   readonly options: Readonly<Record<string, unknown>>
+}
+
+/** A request with a key, which can be sent any number of times. */
+export interface Outgoing extends Head {
+  readonly key: string
+  readonly body: OwnBytes | null
   /** Options of `fetch` that only this process has. */
   readonly extra: RequestInit
-  readonly signal?: AbortSignal | undefined
 }
 
 const JSON_TYPE = 'application/json'
 
 /** Of the options of `fetch`, those that a later attempt needs as well. */
-const OPTIONS = ['credentials', 'mode', 'redirect'] as const
+const OPTIONS = [
+  ...(['cache', 'credentials', 'integrity', 'keepalive'] as const),
+  ...(['mode', 'redirect', 'referrer', 'referrerPolicy'] as const),
+]
 
-/** Takes what `fetch` takes apart; throws a `TypeError` for what can not be sent twice. */
-export async function outgoing(
+/** The request that `fetch` was given, if it was given one. */
+export function requestIn(input: RequestInfo | URL): Request | undefined {
+  return typeof input === 'object' && 'headers' in input ? input : undefined
+}
+
+/**
+ * Takes what `fetch` takes apart, without its body. The key is `null` where there is to be none.
+ *
+ * @throws TypeError for a key, or a mode, that can not be
+ */
+export function headOf(
   input: RequestInfo | URL,
   init: ClientInit,
   context: Context,
-): Promise<Outgoing> {
-  const request = typeof input === 'object' && 'headers' in input ? input : undefined
+): Head & { readonly key: string | null } {
+  const request = requestIn(input)
   const method = (init.method ?? request?.method ?? 'GET').toUpperCase()
   const headers = new Headers(init.headers ?? request?.headers)
   const key = keyOf(init.key, { headers, method, context })
   const options = Object.fromEntries(OPTIONS.map((name) => [name, init[name] ?? request?.[name]]))
-  const base = context.baseUrl ?? globalThis.location?.href
-  return {
-    ...{ key, method, headers, options, extra: init },
-    // What is no request is a text or an address.
-    url: new URL((request?.url ?? input) as string, base).href,
-    body: await bytesOf(init, { headers, request }),
-    signal: init.signal ?? request?.signal,
+  if (key !== null && options['mode'] === 'no-cors') {
+    throw new TypeError(
+      "The mode 'no-cors' leaves the key out: use another, or send with key: null.",
+    )
   }
+  return { key, method, headers, options, url: addressOf(input, context) }
+}
+
+/** The whole address. */
+export function addressOf(input: RequestInfo | URL, { baseUrl }: Pick<Context, 'baseUrl'>): string {
+  const base = baseUrl ?? globalThis.location?.href
+  // What is no request is a text or an address.
+  return new URL((requestIn(input)?.url ?? input) as string, base).href
 }
 
 /** Finds or makes the key, and puts it among the headers. */
@@ -95,7 +115,12 @@ function keyOf(
   return chosen
 }
 
-async function bytesOf(
+/**
+ * The bytes of the body; names their type among the headers.
+ *
+ * @throws TypeError for a stream, which can not be sent twice
+ */
+export async function bytesOf(
   { json, body }: ClientInit,
   { headers, request }: { headers: Headers; request: Request | undefined },
 ): Promise<OwnBytes | null> {

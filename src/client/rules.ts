@@ -52,6 +52,23 @@ export function isHonoured(response: Response, dialect: ClientDialect): boolean 
   return response.headers.has(dialect.header) || isReplayed(response, dialect)
 }
 
+/**
+ * Whether an answer shows that the server honours keys: by a header, or by speaking of the key that is
+ * in progress.
+ */
+export function showsKeys(response: Response, body: string, dialect: ClientDialect): boolean {
+  return isHonoured(response, dialect) || (response.status === 409 && IN_PROGRESS.test(body))
+}
+
+/** Whether an answer came from another address than the one that was asked, after a redirect. */
+export function isElsewhere({ url }: Response, asked: string): boolean {
+  return url !== '' && withoutFragment(url) !== withoutFragment(asked)
+}
+
+function withoutFragment(url: string): string {
+  return url.replace(/#.*/, '')
+}
+
 /** What an answer means. The body is looked at where status and headers leave it open. */
 export function meaningOf(response: Response, body: string, dialect: ClientDialect): Meaning {
   const { status } = response

@@ -4,7 +4,7 @@
  * @module
  */
 
-import type { JournalEntry } from './entry.ts'
+import { type JournalEntry, parsedEntry } from './entry.ts'
 import { type JournalStore, localLocks, type Release } from './journal.ts'
 
 /** Settings of {@link localStorageJournal}. */
@@ -41,16 +41,32 @@ export function localStorageJournal({
   prefix = 'reprise:',
   storage = localStorage,
 }: LocalStorageOptions = {}): JournalStore {
-  const parse = (text: string | null): JournalEntry | undefined =>
-    text === null ? undefined : JSON.parse(text)
+  const read = (name: string): JournalEntry | undefined => {
+    const text = storage.getItem(name)
+    const entry = text === null ? undefined : parsedEntry(text)
+    if (entry !== undefined || text === null) return entry
+    throw new Error(`The item ${name} of the storage holds no operation.`)
+  }
+  /** Items that were reported as damaged. */
+  const warned = new Set<string>()
+  const readOrWarn = (name: string): readonly JournalEntry[] => {
+    try {
+      return [read(name) ?? []].flat()
+    } catch (error) {
+      // The others are not kept from going on; this one is for a person to look at.
+      if (!warned.has(name)) console.warn(error)
+      warned.add(name)
+      return []
+    }
+  }
   return {
     put: async (entry) => storage.setItem(prefix + entry.id, JSON.stringify(entry)),
-    get: async (id) => parse(storage.getItem(prefix + id)),
+    get: async (id) => read(prefix + id),
     remove: async (id) => storage.removeItem(prefix + id),
     list: async () =>
       Array.from({ length: storage.length }, (_, at) => storage.key(at))
         .filter((name) => name?.startsWith(prefix))
-        .flatMap((name) => parse(storage.getItem(name ?? '')) ?? []),
+        .flatMap((name) => readOrWarn(name ?? '')),
     lock: tabLocks(prefix),
   }
 }
@@ -65,12 +81,21 @@ export function indexedDbJournal({ name = 'reprise' }: IndexedDbOptions = {}): J
     )
     return settled(opening)
   }
+  /** Begins a transaction, on a database that is opened again where that failed before. */
+  async function begin(mode: IDBTransactionMode): Promise<IDBTransaction> {
+    try {
+      opened ??= open()
+      return (await opened).transaction('journal', mode, { durability: 'strict' })
+    } catch (error) {
+      opened = undefined
+      throw error
+    }
+  }
   async function ask<T>(
     mode: IDBTransactionMode,
     act: (store: IDBObjectStore) => IDBRequest<T>,
   ): Promise<T> {
-    const database = await (opened ??= open())
-    const transaction = database.transaction('journal', mode, { durability: 'strict' })
+    const transaction = await begin(mode)
     const answer = settled(act(transaction.objectStore('journal')))
     await new Promise<void>((resolve, reject) => {
       transaction.addEventListener('complete', () => resolve())

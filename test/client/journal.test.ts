@@ -1,11 +1,12 @@
 import { mkdtempSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
 import { readdir, stat } from 'node:fs/promises'
-import { hostname, tmpdir } from 'node:os'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { JournalError, OutcomeUnknownError } from '../../src/client/errors.ts'
 import { fileJournal } from '../../src/client/file-journal.ts'
 import { type JournalStore, memoryJournal } from '../../src/client/journal.ts'
+import { JournalFiles, machine } from '../../src/client/journal-files.ts'
 import { localStorageJournal } from '../../src/client/web-journals.ts'
 import { FakeClock } from '../../src/testing/fake-clock.ts'
 import { done, START, thrownBy, world } from './world.ts'
@@ -286,10 +287,10 @@ describe('a journal in a folder', () => {
     expect(await readdir(folder)).toEqual([])
     for (const [holder, isFree] of [
       // No process has this number.
-      [`4194999 ${hostname()} x`, true],
+      [`4194999 ${machine} x`, true],
       // A former process with the number of this one.
-      [`${process.pid} ${hostname()} x`, true],
-      [`${process.ppid} ${hostname()} x`, false],
+      [`${process.pid} ${machine} x`, true],
+      [`${process.ppid} ${machine} x`, false],
       ['1 another-machine x', false],
     ] as const) {
       writeFileSync(join(folder, file), holder)
@@ -304,6 +305,120 @@ describe('a journal in a folder', () => {
     expect(late).toBeTypeOf('function')
     await late?.()
   })
+
+  it('is shared by containers: a process of the same number elsewhere is another one', async () => {
+    const folder = temporaryFolder()
+    const journal = fileJournal({ folder })
+    const elsewhere = machine.replace(/./g, 'f')
+    const theirs = [
+      `a.json.${elsewhere}-4194999-${crypto.randomUUID()}.tmp`,
+      `a.lock.${elsewhere}-${process.pid}-${crypto.randomUUID()}.tmp`,
+    ]
+    const ours = `a.json.${machine}-4194999-${crypto.randomUUID()}.tmp`
+    for (const name of [...theirs, ours]) writeFileSync(join(folder, name), '')
+    await journal.list()
+    expect((await readdir(folder)).sort()).toEqual(theirs.sort())
+
+    // Whoever wrote it is gone for certain after an hour.
+    const late = new FakeClock(Date.now() + 3_700_000)
+    await fileJournal({ folder, clock: late }).list()
+    expect(await readdir(folder)).toEqual([])
+  })
+
+  it('does not say that it is written when somebody has removed what was to be moved', async () => {
+    const folder = temporaryFolder()
+    const files = new JournalFiles(folder)
+    const moving = files.move.bind(files)
+    files.move = async (name, to) => {
+      await files.remove(name)
+      return moving(name, to)
+    }
+    await expect(files.write('a.json', '{}', true)).rejects.toThrow('was removed from the journal')
+  })
+
+  it('gives a lock to one of many processes that have one number', async () => {
+    const folder = temporaryFolder()
+    const names = new Set(Array.from({ length: 100 }, () => new JournalFiles(folder).beside('a')))
+    expect(names.size).toBe(100)
+  })
+
+  it('leaves nothing beside the files when the disk is full', async () => {
+    const folder = temporaryFolder()
+    const files = new JournalFiles(folder)
+    files.moveForCertain = () => Promise.reject(new Error('ENOSPC'))
+    await expect(files.write('a.json', '{}', true)).rejects.toThrow('ENOSPC')
+    expect(await readdir(folder)).toEqual([])
+  })
+
+  it('works again once the folder can be made', async () => {
+    const file = join(temporaryFolder(), 'file')
+    writeFileSync(file, '')
+    const { client, seen } = world([done], {
+      journal: fileJournal({ folder: join(file, 'journal') }),
+    })
+    expect(await thrownBy(client.post('a'))).toBeInstanceOf(JournalError)
+    rmSync(file)
+    expect((await client.post('a')).response.status).toBe(201)
+    expect(seen).toHaveLength(1)
+  })
+
+  it('goes on beside a damaged file, names it, and does not send the operation that was in it', async () => {
+    const folder = temporaryFolder()
+    const left = world(['cut'], { journal: fileJournal({ folder }), attemptsMax: 1 })
+    await thrownBy(left.client.post('a', { key: 'damaged' }))
+    const [name = ''] = await readdir(folder)
+    writeFileSync(join(folder, name), '{"id":')
+
+    const warnings: Error[] = []
+    const warn = (warning: Error) => warnings.push(warning)
+    process.on('warning', warn)
+    onTestFinished(() => void process.removeListener('warning', warn))
+    const { client, seen } = world([done], { journal: fileJournal({ folder }) })
+    expect((await client.post('b')).response.status).toBe(201)
+    expect(await client.resume()).toEqual([])
+    await expect
+      .poll(() => warnings.map(({ message }) => message))
+      .toEqual([expect.stringContaining(join(folder, name))])
+
+    const error = await thrownBy(client.post('a', { key: 'damaged' }))
+    expect(error).toBeInstanceOf(JournalError)
+    expect(error).toMatchObject({ message: expect.stringContaining(name) })
+    expect(seen.map(({ url }) => url.at(-1))).toEqual(['b'])
+  })
+})
+
+describe('a journal in localStorage', () => {
+  it('goes on beside items of somebody else that begin as its own do', async () => {
+    const items = storage()
+    items.setItem('reprise:theme', 'dark')
+    items.setItem('reprise:settings', '{"a":1}')
+    const warn = vi.spyOn(console, 'warn').mockImplementation(() => {})
+    onTestFinished(() => warn.mockRestore())
+    const { client } = world([done], { journal: localStorageJournal({ storage: items }) })
+    expect((await client.post('a')).response.status).toBe(201)
+    expect(await client.journal.list()).toHaveLength(1)
+    expect(warn).toHaveBeenCalledTimes(2)
+  })
+})
+
+describe('a journal that fails', () => {
+  it.each(['get', 'list', 'lock', 'remove'] as const)(
+    'in %s says so as a JournalError',
+    async (verb) => {
+      const broken = { ...memoryJournal(), [verb]: () => Promise.reject(new Error('no disk')) }
+      const { client, seen } = world(['cut'], { journal: broken, attemptsMax: 1 })
+      const asked = {
+        get: () => client.post('a'),
+        lock: () => client.post('a'),
+        list: () => client.resume(),
+        remove: () => client.journal.forget('a'),
+      }
+      const error = await thrownBy(asked[verb]())
+      expect(error).toBeInstanceOf(JournalError)
+      expect(error).toMatchObject({ message: expect.stringContaining('no disk') })
+      expect(seen).toHaveLength(0)
+    },
+  )
 })
 
 async function newest(folder: string): Promise<number> {

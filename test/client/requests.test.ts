@@ -265,3 +265,76 @@ describe('an answer', () => {
     expect(aborted?.aborted).toBe(true)
   })
 })
+
+describe('a request without a key', () => {
+  it('is given to fetch as it is, and its very answer comes back', async () => {
+    const answer = new Response('{"a":1}')
+    const asked: unknown[] = []
+    const client = createClient({
+      fetch: async (...args) => {
+        asked.push(args)
+        return answer
+      },
+    })
+    const request = new Request('https://api.example/v1/lines', { integrity: 'sha256-x' })
+    const init = { cache: 'no-store' } as const
+    expect(await client(request, init)).toBe(answer)
+    expect(asked).toEqual([[request, init]])
+  })
+
+  it('is answered with the first byte of a long stream', async () => {
+    const body = new ReadableStream({
+      start: (controller) => controller.enqueue(new TextEncoder().encode('{"line":1}\n')),
+    })
+    let count = 0
+    const client = createClient({
+      fetch: async () => {
+        count++
+        return new Response(body)
+      },
+    })
+    const response = await client('https://api.example/v1/lines')
+    const reader = response.body?.getReader()
+    expect(new TextDecoder().decode((await reader?.read())?.value)).toBe('{"line":1}\n')
+    expect(count).toBe(1)
+  })
+
+  it('gets the base address and the headers of the client, and nothing else', async () => {
+    const { client, seen } = world([{ status: 200 }], { headers: { A: 'client', B: 'client' } })
+    await client('lines?x=1', { headers: { B: 'request' } })
+    await client.post('lines', { key: null, json: { a: 1 } })
+    expect(seen[0]).toMatchObject({ url: 'https://api.example/v1/lines?x=1', body: null })
+    expect([...(seen[0]?.headers ?? [])]).toEqual([
+      ['a', 'client'],
+      ['b', 'request'],
+    ])
+    expect(seen[1]?.headers.get('Content-Type')).toBe('application/json')
+    expect(new TextDecoder().decode(seen[1]?.body ?? undefined)).toBe('{"a":1}')
+  })
+})
+
+describe('a request with a key', () => {
+  it('keeps every option of a Request that fetch would keep', async () => {
+    let sent: RequestInit = {}
+    const fetch = async (_: unknown, init: RequestInit = {}) => {
+      sent = init
+      return new Response(null, { status: 201 })
+    }
+    const given = {
+      ...({ cache: 'no-store', credentials: 'include', keepalive: true } as const),
+      ...({ integrity: 'sha256-x', mode: 'same-origin', redirect: 'error' } as const),
+      ...({ referrerPolicy: 'no-referrer' } as const),
+    }
+    await createClient({ fetch }).post('https://api.example/v1/charges', given)
+    expect(sent).toMatchObject(given)
+    const request = new Request('https://api.example/v1/charges', { ...given, method: 'POST' })
+    await createClient({ fetch })(request)
+    expect(sent).toMatchObject(given)
+  })
+
+  it('is refused in a mode that would leave the key out', async () => {
+    const { client, seen } = world([done])
+    await expect(client.post('charges', { mode: 'no-cors' })).rejects.toThrow("mode 'no-cors'")
+    expect(seen).toHaveLength(0)
+  })
+})

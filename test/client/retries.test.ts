@@ -297,19 +297,57 @@ describe('a request without a key', () => {
     }
   })
 
-  it.each(['GET', 'HEAD', 'OPTIONS'])('is sent again when it is safe: %s', async (method) => {
-    const { client, seen } = world(['cut', fails(503), { status: 200 }])
-    expect((await client('charges', { method })).status).toBe(200)
-    expect(seen.map(({ key }) => key)).toEqual([null, null, null])
+  it.each(['GET', 'HEAD', 'OPTIONS', 'PROPFIND'])(
+    'is sent once, as fetch does it: %s',
+    async (method) => {
+      const cut = world(['cut', { status: 200 }])
+      await expect(cut.client('charges', { method })).rejects.toThrow('fetch failed')
+      const failed = world([fails(503, { 'Retry-After': '1' }), { status: 200 }])
+      expect((await failed.client('charges', { method })).status).toBe(503)
+      expect([cut.seen.length, failed.seen.length]).toEqual([1, 1])
+    },
+  )
+})
+
+describe('a login page', () => {
+  const at =
+    (url: string, status = 200) =>
+    async () => {
+      const response = new Response('log in', { status })
+      Object.defineProperties(response, { url: { value: url }, redirected: { value: true } })
+      return response
+    }
+  const home = 'https://api.example/v1/charges'
+
+  it('does not settle an attempt that may have counted', async () => {
+    const answers = [() => Promise.reject(new TypeError('cut')), at('https://api.example/login')]
+    const { client } = world([], { fetch: () => answers.shift()?.() ?? at(home)() })
+    const error = await unknownOf(client.post('charges', post))
+    expect(error).toMatchObject({ reason: 'refused', attempts: 2 })
+    expect((await client.journal.list())[0]?.state).toBe('sent')
   })
 
-  it('that is safe ends with what fetch would have thrown', async () => {
-    const { client, seen } = world(['cut'])
-    await expect(client('charges')).rejects.toThrow('fetch failed')
-    expect(seen).toHaveLength(5)
-    const control = new AbortController()
-    control.abort(new Error('enough'))
-    await expect(client('charges', { signal: control.signal })).rejects.toThrow('enough')
+  it('is the answer where nothing was sent before, as with fetch', async () => {
+    const { client } = world([], { fetch: at('https://api.example/login') })
+    expect(await client.post('charges', post)).toMatchObject({ attempts: 1, protected: false })
+  })
+
+  it('that comes from the same address is known by the sign that is missing', async () => {
+    const plain: Step = { status: 200, body: 'log in' }
+    const { client } = world([done, 'cut', plain])
+    await client.post('charges', post)
+    expect(await unknownOf(client.post('charges', post))).toMatchObject({ reason: 'refused' })
+  })
+
+  it('is not taken for one where another address of the server answers and shows the key', async () => {
+    const moved = async () => {
+      const response = new Response('{}', { status: 201, headers: { 'Idempotency-Key': 'k' } })
+      Object.defineProperty(response, 'url', { value: `${home}/` })
+      return response
+    }
+    const answers = [() => Promise.reject(new TypeError('cut')), moved]
+    const { client } = world([], { fetch: () => answers.shift()?.() ?? moved() })
+    expect(await client.post('charges', post)).toMatchObject({ attempts: 2, protected: true })
   })
 })
 
@@ -337,5 +375,39 @@ describe('a server that gives no sign of honouring keys', () => {
     await client.post('charges', post)
     expect(await client.post('charges', post)).toMatchObject({ attempts: 2 })
     expect(seen).toHaveLength(3)
+  })
+
+  it.each([
+    ['resume()', async ({ client }: ReturnType<typeof world>) => void (await client.resume())],
+    [
+      'the network that comes back',
+      async ({ network }: ReturnType<typeof world>) => {
+        network.set(false)
+        network.set(true)
+      },
+    ],
+    [
+      'the next operation of its resource',
+      async ({ client }: ReturnType<typeof world>) => {
+        await thrownBy(client.post('charges', { ...post, resource: 'account' }))
+      },
+    ],
+  ])('is by that option not sent anything twice by %s either', async (_, act) => {
+    const made = world(['cut', plain], { unprotected: 'refuse' })
+    const first = await unknownOf(made.client.post('charges', { ...post, resource: 'account' }))
+    await act(made)
+    await new Promise((resolve) => setImmediate(resolve))
+    expect(made.seen.filter(({ key }) => key === first.key)).toHaveLength(1)
+    expect(await made.client.resume()).toMatchObject([{ error: { reason: 'unprotected' } }])
+  })
+
+  it('shows that it honours keys by saying that one is in progress, and not by Retry-After alone', async () => {
+    const speaks = world([inProgress, done], { unprotected: 'refuse' })
+    expect(await speaks.client.post('charges', post)).toMatchObject({ attempts: 2 })
+    const busy = world([fails(409, { 'Retry-After': '1' }), plain], { unprotected: 'refuse' })
+    expect(await unknownOf(busy.client.post('charges', post))).toMatchObject({
+      reason: 'unprotected',
+    })
+    expect(busy.seen).toHaveLength(1)
   })
 })
