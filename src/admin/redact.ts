@@ -249,20 +249,24 @@ function isExact(value: object): value is ExactNumber {
 function isCardNumber(text: string): boolean {
   const digits = text.replaceAll(/[ -]/g, '')
   if (!/^\d{13,19}$/.test(digits)) return false
-  const sum = [...digits].reverse().reduce((all, digit, index) => {
-    const doubled = index % 2 === 0 ? Number(digit) : Number(digit) * 2
-    return all + (doubled > 9 ? doubled - 9 : doubled)
-  }, 0)
+  const sum = digits
+    .split('')
+    .reverse()
+    .reduce((all, digit, index) => {
+      const doubled = index % 2 === 0 ? Number(digit) : Number(digit) * 2
+      return all + (doubled > 9 ? doubled - 9 : doubled)
+    }, 0)
   return sum % 10 === 0
 }
 
 /** The check that every number of an account passes (ISO 7064, modulo 97). */
 function isIban(text: string): boolean {
   const plain = text.replaceAll(' ', '')
-  const digits = [...plain.slice(4), ...plain.slice(0, 4)]
+  const digits = `${plain.slice(4)}${plain.slice(0, 4)}`
+    .split('')
     .map((char) => Number.parseInt(char, 36))
     .join('')
-  return [...digits].reduce((rest, digit) => (rest * 10 + Number(digit)) % 97, 0) === 1
+  return digits.split('').reduce((rest, digit) => (rest * 10 + Number(digit)) % 97, 0) === 1
 }
 
 function bare(name: string): string {
