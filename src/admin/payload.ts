@@ -9,7 +9,7 @@ import type { OpenedResponse, SealOptions } from '../engine/seal.ts'
 import { openResponse } from '../engine/seal.ts'
 import { Envelope } from '../phases/envelope.ts'
 import type { Payload } from './admin.ts'
-import { masked, parseExactly, type Redact } from './redact.ts'
+import { parseExactly, type Redact } from './redact.ts'
 
 /** How many bytes of a body are shown as hex. */
 const HEX_BYTES_MAX = 4096
@@ -36,7 +36,7 @@ export async function payloadOf(
 
 function headerOf(redact: Redact, name: string, value: string): string {
   const member = Object.entries(redact({ [name]: value }) ?? {})[0]?.[1]
-  return typeof member === 'string' ? member : masked(value)
+  return typeof member === 'string' ? member : 'REDACTED'
 }
 
 function bodyOf({ headers, body, bodyBytesOmitted }: OpenedResponse, redact: Redact): unknown {

@@ -49,7 +49,9 @@ function jobOf(name: string, args: unknown, { runAt, dedupeKey }: StageOptions =
   if (text === undefined || name === '') {
     throw new TypeError('stage() takes a name and arguments that JSON has a form of.')
   }
-  const instant = runAt?.getTime() ?? null
-  if (Number.isNaN(instant)) throw new TypeError('stage() takes a runAt that is a valid date.')
+  const instant = runAt instanceof Date ? runAt.getTime() : null
+  if ((runAt !== undefined && instant === null) || Number.isNaN(instant)) {
+    throw new TypeError(`stage() takes a runAt that is a valid Date, not ${String(runAt)}.`)
+  }
   return { name, args: text, runAt: instant, dedupeKey: dedupeKey ?? null }
 }

@@ -14,9 +14,12 @@ import {
   CALL_TIMEOUT_MS,
   type CallContext,
   type CallWork,
+  type Certainty,
   certaintyOf,
-  didNotHappen,
+  type Reconciled,
+  understood,
   unknown,
+  willNotHappen,
 } from './foreign-call.ts'
 import { messageOf } from './message.ts'
 import type { Blueprint, Passage } from './passage.ts'
@@ -29,7 +32,7 @@ export interface Bury {
   readonly error: string | null
 }
 
-/** The call is to be made now; whether the provider knows nothing of the earlier ones. */
+/** The call is to be made now; whether the provider has denied the earlier ones. */
 interface ToCall {
   readonly kind: 'call'
   readonly deniesEarlier: boolean
@@ -40,6 +43,9 @@ export type Postponed = RetryLater & Pick<Stop, 'ending'> & { readonly callKey: 
 
 /** How a call ended. */
 type Answered = { readonly result: unknown } | { readonly error: unknown }
+
+/** Why a call is not made again though the provider does not know of it. */
+const ON_ITS_WAY = 'The provider does not know of an earlier call, which may still be on its way'
 
 const LATER: RetryLater = { kind: 'retry_later', afterMs: null, reason: null }
 
@@ -70,7 +76,7 @@ export class CallRun<Tx> {
   }
 
   /** An earlier run may have made this call. */
-  async #settleEarlier(call: Calling): Promise<Step | Bury | ToCall> {
+  async #settleEarlier(call: Calling): Promise<Step | Postponed | Bury | ToCall> {
     const { context, job, work: store, claim } = this.#passage
     const { place, work } = call
     const toCall: ToCall = { kind: 'call', deniesEarlier: false }
@@ -79,8 +85,10 @@ export class CallRun<Tx> {
     if (begun === undefined) return toCall
     const found = await this.#ask(call)
     if (found.certainty === 'happened') return this.#done(call, found.result)
-    if (found.certainty === 'did_not_happen') return { ...toCall, deniesEarlier: true }
-    if (work.repeat !== 'never' || begun === 'denied') return toCall
+    const isDenied = found.certainty !== 'unknown'
+    const mayRepeat = work.repeat !== 'never' || found.certainty === 'will_not_happen'
+    if (mayRepeat) return { kind: 'call', deniesEarlier: isDenied }
+    if (isDenied) return { ...LATER, reason: ON_ITS_WAY, ending: 'retry_later', callKey: null }
     return { kind: 'bury', error: 'An earlier run made the call and did not hear of it' }
   }
 
@@ -95,8 +103,7 @@ export class CallRun<Tx> {
   async #failed(call: Calling, { error }: { error: unknown }): Promise<Step | Postponed | Bury> {
     const { place, work, key } = call
     const { classify = certaintyOf } = work
-    const isRefused = classify(error) === 'did_not_happen'
-    const found = isRefused ? didNotHappen : await this.#ask(call)
+    const found = isRefusal(classify(error)) ? willNotHappen : await this.#ask(call)
     if (found.certainty === 'happened') return this.#done(call, found.result)
 
     const { isolation } = work
@@ -107,25 +114,22 @@ export class CallRun<Tx> {
             return work.failed?.(error, place.state, context) ?? LATER
           })
     if (step.kind !== 'retry_later') return step
-    if (found.certainty === 'unknown' && work.repeat === 'never') {
-      return { kind: 'bury', error: messageOf(error) }
-    }
-    // A call that was noted and may have happened stays noted: whoever is next asks about it first.
-    const isOpen = isNoted(work) && found.certainty === 'unknown'
+    const { certainty } = found
+    const isNever = work.repeat === 'never'
+    if (certainty === 'unknown' && isNever) return { kind: 'bury', error: messageOf(error) }
+    // A call that was noted and may yet happen stays noted: the next run asks about it first.
+    const mayHappen = certainty === 'unknown' || (certainty === 'did_not_happen' && isNever)
     const reason = step.reason ?? messageOf(error)
-    const isDenied = !isRefused && found.certainty === 'did_not_happen'
-    const ending = isDenied ? 'denied' : 'retry_later'
-    return { ...step, reason, ending, callKey: isOpen ? null : key }
+    const ending = certainty === 'did_not_happen' && !isNever ? 'denied' : 'retry_later'
+    return { ...step, reason, ending, callKey: isNoted(work) && mayHappen ? null : key }
   }
 
   /** What the provider says now: a call that it does not know of may yet reach it. */
-  async #ask(call: Calling) {
+  async #ask(call: Calling): Promise<Reconciled<unknown>> {
     const { reconcile } = call.work
     if (reconcile === undefined) return unknown
     const answered = await this.#held(call, (given) => reconcile(given, call.place.state))
-    if ('error' in answered) return unknown
-    // What `reconcile` resolves to; the types of the operation hold it to that.
-    return answered.result as Awaited<ReturnType<typeof reconcile>>
+    return 'error' in answered ? unknown : understood(answered.result)
   }
 
   /** Keeps the lease while somebody else works, for as long as the call may take. */
@@ -169,6 +173,11 @@ interface Calling {
   readonly place: Place
   readonly work: CallWork
   readonly key: string
+}
+
+/** Whether an error says that the call was refused, or never sent. */
+function isRefusal(certainty: Certainty): boolean {
+  return certainty === 'did_not_happen' || certainty === 'will_not_happen'
 }
 
 /** Whether an operation of these nodes commits something before it makes a foreign call. */

@@ -77,20 +77,42 @@ export class Envelope {
 }
 
 /**
- * The JSON of a value.
+ * The JSON of a value, which gives the same value back.
  *
- * @throws TypeError when it has none
+ * @throws TypeError when it has none: JSON would make `null` of NaN and `{}` of a Map
  */
 export function jsonOf(what: string, value: unknown): string {
   let text: string | undefined
   let cause: unknown
   try {
-    text = JSON.stringify(value)
+    text = JSON.stringify(value, refuseLost)
   } catch (error) {
     cause = error
   }
   if (text !== undefined) return text
-  throw new TypeError(`${what} is nothing that JSON has a form of.`, { cause })
+  const why = cause instanceof LostInJson ? `: ${cause.message}` : ''
+  throw new TypeError(`${what} is nothing that JSON has a form of${why}.`, { cause })
+}
+
+/** A value that JSON would silently make another of. */
+class LostInJson extends Error {}
+
+/** What JSON writes as an object without members, whatever it holds. */
+const LOST: readonly (new (...args: never[]) => object)[] = [
+  Map,
+  Set,
+  WeakMap,
+  WeakSet,
+  RegExp,
+  Promise,
+]
+
+function refuseLost(name: string, value: unknown): unknown {
+  const where = name === '' ? '' : ` in ${name}`
+  if (typeof value === 'number' && !Number.isFinite(value)) throw new LostInJson(`${value}${where}`)
+  const lost = LOST.find((kind) => value instanceof kind)
+  if (lost !== undefined) throw new LostInJson(`a ${lost.name}${where}`)
+  return value
 }
 
 /** Digest of which phases there are and of what kind: another one after a deploy is another graph. */

@@ -8,13 +8,19 @@ import type { Isolation } from '../engine/transactions.ts'
 import type { OperationContext, PhaseContext } from './node.ts'
 import type { Step } from './step.ts'
 
-/** What is known about a call: it took effect, it did not, or nobody can say. */
-export type Certainty = 'happened' | 'did_not_happen' | 'unknown'
+/**
+ * What is known about a call:
+ * - `happened`: it took effect.
+ * - `did_not_happen`: it has taken no effect so far. A request that is still on its way may yet.
+ * - `will_not_happen`: it has taken no effect and never will. The provider has refused or voided it.
+ * - `unknown`: nobody can say.
+ */
+export type Certainty = 'happened' | 'did_not_happen' | 'will_not_happen' | 'unknown'
 
 /** What the provider says became of a call. */
 export type Reconciled<Answer> =
   | { readonly certainty: 'happened'; readonly result: Answer }
-  | { readonly certainty: 'did_not_happen' | 'unknown' }
+  | { readonly certainty: 'did_not_happen' | 'will_not_happen' | 'unknown' }
 
 /** What a foreign call is given. */
 export interface CallContext<Input> extends OperationContext<Input> {
@@ -45,20 +51,26 @@ export interface CallSpec<Tx, Input, State, Answer, Done extends Step, Failed ex
   ) => Failed | Promise<Failed>
   /**
    * Whether the call may be made again when nobody knows whether it took effect: `'with-key'`, since
-   * the provider honours the key; `'always'`, since a second call does no harm; `'never'`, and a
-   * person decides instead, unless {@link reconcile} can tell.
+   * the provider honours the key; `'always'`, since a second call does no harm; `'never'`, and then a
+   * call that was begun is made again only if it was refused, or if {@link reconcile} says
+   * `willNotHappen`. `happened` is its end, `didNotHappen` has it asked about again later, and where
+   * the provider can not tell, a person decides.
    *
    * @default 'with-key'
    */
   readonly repeat?: 'with-key' | 'always' | 'never'
   /**
-   * Asks the provider what became of an earlier call.
+   * Asks the provider what became of an earlier call. Anything but {@link happened},
+   * {@link didNotHappen}, {@link willNotHappen} and {@link unknown} counts as `unknown`, and so does a
+   * failure.
    *
    * @default nobody is asked
    */
   readonly reconcile?: (context: CallContext<Input>, state: State) => Promise<Reconciled<Answer>>
   /**
-   * Says whether a call that failed took effect.
+   * Says whether a call that failed took effect, by its error. `did_not_happen` counts as
+   * `will_not_happen` here: an error that says so comes from a provider that has refused the call, or
+   * from a connection that never was.
    *
    * @default {@link certaintyOf}
    */
@@ -90,9 +102,20 @@ export function happened<Answer>(result: Answer): Reconciled<Answer> {
   return { certainty: 'happened', result }
 }
 
-/** What the provider says: the call took no effect. */
+/**
+ * What the provider says: the call has taken no effect so far. It promises nothing about a request that
+ * is still on its way. With `repeat: 'never'` the call is not made again for this, only asked about.
+ */
 export const didNotHappen: { readonly certainty: 'did_not_happen' } = {
   certainty: 'did_not_happen',
+}
+
+/**
+ * What the provider says: the call has taken no effect and never will, whatever is still on its way. Only
+ * for providers that guarantee this: they have refused the call, or you have had it voided.
+ */
+export const willNotHappen: { readonly certainty: 'will_not_happen' } = {
+  certainty: 'will_not_happen',
 }
 
 /** The provider can not say. */
@@ -136,4 +159,19 @@ function statusOf(error: Error): number | undefined {
   const names = ['statusCode', 'status', 'code']
   const values = holders.flatMap((holder) => names.map((name) => Reflect.get(holder, name)))
   return values.find((value): value is number => Number.isInteger(value) && value >= 100)
+}
+
+/** What a `reconcile` has said. What is not understood is not taken for a permission to call again. */
+export function understood(said: unknown): Reconciled<unknown> {
+  if (typeof said !== 'object' || said === null) return unknown
+  switch (Reflect.get(said, 'certainty')) {
+    case 'happened':
+      return 'result' in said ? happened(said.result) : unknown
+    case 'did_not_happen':
+      return didNotHappen
+    case 'will_not_happen':
+      return willNotHappen
+    default:
+      return unknown
+  }
 }

@@ -14,6 +14,7 @@ export {
   happened,
   type Reconciled,
   unknown,
+  willNotHappen,
 } from './foreign-call.ts'
 export type { Checked, Graph } from './graph.ts'
 export {

@@ -42,6 +42,10 @@ describe('advance()', () => {
     ['what makes nothing of itself', { toJSON: () => undefined }],
     ['a big integer', 1n],
     ['what contains itself', cyclic()],
+    ['no number', { amount: Number.NaN }],
+    ['an infinite number', [1, Number.POSITIVE_INFINITY]],
+    ['a map', { lines: new Map([[1, 2]]) }],
+    ['a set', new Set([1])],
   ])('refuses %s, and commits nothing', async (_, state) => {
     const op = operation(
       'odd',
@@ -55,7 +59,7 @@ describe('advance()', () => {
       },
     )
     await expect(op.run(request('k'))).rejects.toThrow(
-      'The state for second is nothing that JSON has a form of.',
+      'The state for second is nothing that JSON has a form of',
     )
     expect(await world.deeds()).toEqual([])
   })

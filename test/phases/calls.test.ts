@@ -13,6 +13,7 @@ import {
   respond,
   retryLater,
   unknown,
+  willNotHappen,
 } from '../../src/phases/index.ts'
 import { additionsOf } from '../../src/telemetry/tally.ts'
 import { createWorkers } from '../../src/workers/index.ts'
@@ -154,7 +155,8 @@ describe('a call whose process died', () => {
 
   const found: [string, Reconciled<string>, unknown[], string[]][] = [
     ['happened', happened('ch_7'), ['resumed', 201, 'ch_7'], ['order', 'paid ch_7']],
-    ['did not happen', didNotHappen, ['resumed', 201, 'ch_9'], ['order', 'paid ch_9']],
+    ['did not happen so far', didNotHappen, ['postponed'], ['order']],
+    ['will not happen', willNotHappen, ['resumed', 201, 'ch_9'], ['order', 'paid ch_9']],
     ['can not tell', unknown, ['unknown'], ['order']],
   ]
   it.each(found)('and the provider says: %s', async (_, says, result, deeds) => {
@@ -176,61 +178,49 @@ describe('a call whose process died', () => {
     expect(await world.deeds()).toEqual(deeds)
   })
 
-  it('and was denied is asked about again: it may reach the provider later', async () => {
-    const charges: string[] = []
-    const reconcile = async () => (charges.length > 0 ? happened('ch_late') : didNotHappen)
-    const key = await abandon({ repeat: 'never', reconcile })
-    const answers = [() => Promise.reject(socketError('ECONNREFUSED'))]
+  it('is not made again while the provider only denies it, and ends when it arrives late', async () => {
+    const wires: string[] = []
+    const reconcile = async () => (wires.length > 0 ? happened('ch_late') : didNotHappen)
+    await abandon({ repeat: 'never', reconcile })
     const op = paying(
       { reprise: world.other() },
-      {
-        ...{ repeat: 'never', reconcile },
-        call: async () => {
-          await answers.shift()?.()
-          charges.push('again')
-          return 'ch_again'
-        },
-      },
+      { repeat: 'never', reconcile, call: async () => `ch_${wires.push('again')}` },
+    )
+    expect(seen(await op.run(request('k')))).toEqual(['postponed'])
+    expect(seen(await op.run(request('k')))).toEqual(['postponed'])
+    wires.push('late')
+    expect(seen(await op.run(request('k')))).toEqual(['resumed', 201, 'ch_late'])
+    expect(wires).toEqual(['late'])
+  })
+
+  it('goes to a person when the provider denied it once and can not tell later', async () => {
+    const says: Reconciled<string>[] = [didNotHappen]
+    const reconcile = async () => says.shift() ?? unknown
+    await abandon({ repeat: 'never', reconcile })
+    const op = paying(
+      { reprise: world.other() },
+      { repeat: 'never', reconcile, call: async () => 'too many' },
+    )
+    expect(seen(await op.run(request('k')))).toEqual(['postponed'])
+    expect(seen(await op.run(request('k')))).toEqual(['unknown'])
+    expect(await world.letters()).toHaveLength(1)
+  })
+
+  it('may be made again once the provider guarantees that it will not happen', async () => {
+    const reconcile = async () => willNotHappen
+    const key = await abandon({ repeat: 'never', reconcile })
+    const answers = [() => Promise.reject(httpError(429)), () => Promise.resolve('ch_9')]
+    const op = paying(
+      { reprise: world.other() },
+      { repeat: 'never', reconcile, call: async () => answers.shift()?.() ?? 'too many' },
     )
     expect(seen(await op.run(request('k')))).toEqual(['postponed'])
     expect(await calls()).toEqual([
       { ending: 'denied', call_key: key },
       { ending: 'retry_later', call_key: key },
     ])
-    charges.push('late')
-    expect(seen(await op.run(request('k')))).toEqual(['resumed', 201, 'ch_late'])
-    expect(charges).toEqual(['late'])
-  })
-
-  it('and was denied is no reason to ask a person when the provider can not tell later', async () => {
-    await abandon({ repeat: 'never', reconcile: async () => didNotHappen })
-    const says = [didNotHappen, unknown]
-    const answers = [() => Promise.reject(httpError(429)), () => Promise.resolve('ch_9')]
-    const op = paying(
-      { reprise: world.other() },
-      {
-        repeat: 'never',
-        reconcile: async () => says.shift() ?? unknown,
-        call: async () => answers.shift()?.() ?? 'too many',
-      },
-    )
-    expect(seen(await op.run(request('k')))).toEqual(['postponed'])
     expect(seen(await op.run(request('k')))).toEqual(['resumed', 201, 'ch_9'])
-    expect(says).toEqual([])
     expect(await world.letters()).toEqual([])
-  })
-
-  it('goes to a person when another was denied and this one was not', async () => {
-    const reconcile = async () => says.shift() ?? unknown
-    const says: Reconciled<string>[] = [didNotHappen]
-    await abandon({ repeat: 'never', reconcile })
-    await abandon({ repeat: 'never', reconcile })
-    const op = paying(
-      { reprise: world.other() },
-      { repeat: 'never', reconcile, call: async () => 'too many' },
-    )
-    expect(seen(await op.run(request('k')))).toEqual(['unknown'])
-    expect((await calls()).map(({ ending }) => ending)).toEqual(['denied', null])
   })
 
   it('and the provider can not be asked: as if it could not tell', async () => {
@@ -346,8 +336,9 @@ describe('a call that fails', () => {
 
   it.each([
     ['happened after all', happened('ch_late'), ['resumed', 201, 'ch_late'], 1],
-    ['still knows nothing', didNotHappen, ['resumed', 201, 'ch_2'], 2],
-    ['can not tell', unknown, ['resumed', 201, 'ch_2'], 2],
+    ['still knows nothing', didNotHappen, ['postponed'], 1],
+    ['has voided it', willNotHappen, ['resumed', 201, 'ch_2'], 2],
+    ['can not tell', unknown, ['unknown'], 1],
   ] as const)(
     'and of which the provider knows nothing is asked about again: %s',
     async (_, later, result, made) => {
@@ -364,7 +355,26 @@ describe('a call that fails', () => {
       expect(seen(await op.run(request('k')))).toEqual(['postponed'])
       expect(seen(await op.run(request('k')))).toEqual(result)
       expect([calls, says]).toEqual([made, []])
-      expect(await world.letters()).toEqual([])
+      expect(await world.letters()).toHaveLength(later === unknown ? 1 : 0)
+    },
+  )
+
+  it.each([true, 'happened', {}, null, undefined, { certainty: 'happened' }])(
+    'goes to a person when `reconcile` gives %j, which nobody understands',
+    async (said) => {
+      let made = 0
+      const op = paying(world, {
+        repeat: 'never',
+        // A program in JavaScript may give anything.
+        reconcile: async () => said as Reconciled<string>,
+        call: async () => {
+          made++
+          throw socketError('ETIMEDOUT')
+        },
+      })
+      expect(seen(await op.run(request('k')))).toEqual(['unknown'])
+      expect(seen(await op.run(request('k')))).toEqual(['unknown'])
+      expect(made).toBe(1)
     },
   )
 

@@ -79,6 +79,9 @@ describe('staging in transaction mode', () => {
       await expect(stage('mail', () => {})).rejects.toThrow(TypeError)
       await expect(stage('', {})).rejects.toThrow(TypeError)
       await expect(stage('mail', {}, { runAt: new Date('never') })).rejects.toThrow(TypeError)
+      // A program in JavaScript may give a number.
+      const runAt = 1_700_000_000_000 as unknown as Date
+      await expect(stage('mail', {}, { runAt })).rejects.toThrow('a valid Date, not 1700000000000')
     })
     expect(await jobRows(world)).toEqual([])
   })
