@@ -98,13 +98,29 @@ export class StandIn<T extends object> implements ProxyHandler<T> {
     if (!HARMLESS.has(name)) this.#access.check()
   }
 
-  /** Methods are called on the object itself. What is its own was put there by the app, or is a class. */
+  /**
+   * Methods of the library are called on the object itself. Those of a class that the app derived from
+   * the library's are called on the stand-in, because they may send statements. What is the object's own
+   * was put there by the app, or is a class.
+   */
   #method(name: PropertyKey, method: Method): Method {
-    if (name === 'constructor' || Object.hasOwn(this.target, name)) return method
+    const isOwn = name === 'constructor' || Object.hasOwn(this.target, name)
+    if (isOwn || isDerived(this.target, name)) return method
     return (...values) => {
       this.mayCall(name)
       const answer = Reflect.apply(method, this.target, values)
       return answer === this.target ? this.proxy : answer
     }
   }
+}
+
+/** Whether the method `name` comes from a class that was derived from the library's. */
+function isDerived(target: object, name: PropertyKey): boolean {
+  let isFound = false
+  for (let at = Reflect.getPrototypeOf(target); at !== null; at = Reflect.getPrototypeOf(at)) {
+    // The library's is the one that brings `query`.
+    if (isFound && Object.hasOwn(at, 'query')) return true
+    isFound ||= Object.hasOwn(at, name)
+  }
+  return false
 }
