@@ -244,7 +244,7 @@ const lateChecks: readonly TransactionCheck[] = [
             await assertOver(harness.addEffect(part.tx))
             await end(part)
             await assertOver(harness.addEffect(part.tx))
-            await harness.addEffect(join)
+            assert.ok(await resolves(harness.addEffect(join)), 'The rest of it is refused as well.')
           }),
         )
       }

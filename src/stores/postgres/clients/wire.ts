@@ -7,6 +7,8 @@
  * @module
  */
 
+import { TRANSACTION_OVER } from '../../../core/error-table.ts'
+import { RepriseError } from '../../../core/errors.ts'
 import { TransactionAccess } from '../../../engine/transaction-access.ts'
 import type { Isolation } from '../../../engine/transactions.ts'
 import type { Answer, Call, Opening, Rows, Session } from '../client.ts'
@@ -44,6 +46,9 @@ interface Bracket {
   /** Whether a failed close has undone everything. */
   readonly failsClean: boolean
 }
+
+/** State of PostgreSQL: nobody knows whether the transaction was committed. */
+const RESOLUTION_UNKNOWN = '08007'
 
 const SAVEPOINT: Bracket = {
   open: call('savepoint reprise'),
@@ -151,18 +156,22 @@ export function takingTurns(): <T>(run: () => Promise<T>) => Promise<T> {
   }
 }
 
-/** Runs `work` between statements that undo what it did if it fails. */
+/**
+ * Runs `work` between statements that undo what it did if it fails. One that is run inside another needs
+ * a name of its own, if it may be left open there: names of savepoints hide each other.
+ */
 export async function inSavepoint<T>(
   script: (text: string) => Promise<unknown>,
   work: () => Promise<T>,
+  name = 'nested',
 ): Promise<T> {
-  await script('savepoint nested')
+  await script(`savepoint ${name}`)
   try {
     const result = await work()
-    await script('release savepoint nested')
+    await script(`release savepoint ${name}`)
     return result
   } catch (error) {
-    await script('rollback to savepoint nested; release savepoint nested')
+    await script(`rollback to savepoint ${name}; release savepoint ${name}`)
     throw error
   }
 }
@@ -180,6 +189,8 @@ class WireSession<Tx> implements Session<Tx> {
   readonly #wire: Wire<Tx>
   readonly #bracket: Bracket
   readonly #access: TransactionAccess
+  /** The parts that are open, each within the one before. */
+  readonly #parts: TransactionAccess[] = []
   #handle: Tx | undefined
   #over = false
 
@@ -202,24 +213,41 @@ class WireSession<Tx> implements Session<Tx> {
     await this.#wire.script(text)
   }
 
-  /** Each part has a handle of its own, which is over with the part. */
-  nested<T>(work: (handle: Tx) => Promise<T>): Promise<T> {
-    const access = new TransactionAccess()
-    return inSavepoint(
-      (text) => this.#wire.script(text),
-      async () => {
-        try {
-          return await work(this.#handleIn(access))
-        } finally {
-          access.end()
-          await access.idle()
-        }
-      },
-    )
+  /** Each part has a handle of its own, which is over with the part, or with the one around it. */
+  async nested<T>(work: (handle: Tx) => Promise<T>): Promise<T> {
+    this.#access.check()
+    const part = new TransactionAccess()
+    const depth = this.#parts.push(part)
+    const script = (text: string) => {
+      // The part around it is over: its savepoint is gone, and the connection may be another's.
+      if (this.#parts[depth - 1] !== part) throw new RepriseError(TRANSACTION_OVER)
+      return this.#wire.script(text)
+    }
+    const run = async () => {
+      try {
+        return await work(this.#handleIn(part))
+      } finally {
+        await this.#endParts(depth)
+      }
+    }
+    try {
+      return await inSavepoint(script, run, `nested_${depth}`)
+    } finally {
+      if (this.#parts[depth - 1] === part) this.#parts.length = depth - 1
+    }
+  }
+
+  /** Ends the part at `depth` and those within it; resolves when what they had sent is answered. */
+  async #endParts(depth: number): Promise<void> {
+    const parts = this.#parts.slice(depth - 1)
+    this.#parts.length = Math.min(this.#parts.length, depth)
+    for (const part of parts) part.end()
+    for (const part of parts) await part.idle()
   }
 
   close(): void {
     this.#access.end()
+    for (const part of this.#parts.splice(0)) part.end()
   }
 
   /** Waits for the statements of the app that are under way, then sends the last one. */
@@ -271,10 +299,13 @@ class WireSession<Tx> implements Session<Tx> {
   }
 
   #confirm(rows: Rows, command: string): Rows {
-    this.#end(false)
     const { close, confirmation } = this.#bracket
+    const isKnown = confirmation === null || command !== ''
+    this.#end(!isKnown)
     if (confirmation === null || confirmation === command) return rows
-    throw new Error(`The server answered ${close.statement.text} with ${command}.`)
+    const said = isKnown ? command : 'no word'
+    const error = new Error(`The server answered ${close.statement.text} with ${said}.`)
+    throw isKnown ? error : Object.assign(error, { code: RESOLUTION_UNKNOWN })
   }
 
   async #fail(isBroken: boolean, isUndone: boolean): Promise<void> {
