@@ -45,15 +45,13 @@ const WAYS: Readonly<Record<string, Way>> = {
     return () => found.stream.write(Buffer.from('X\0\0\0\x04'))
   },
   'what a listener is called on': (tx) => {
-    let kept = tx
-    tx.once(
-      'kept' as 'notice',
-      function (this: pg.PoolClient) {
-        kept = this
-      } as never,
-    )
-    tx.emit('kept')
-    return () => kept.query(EFFECT)
+    const kept: pg.PoolClient[] = []
+    const listener = function (this: pg.PoolClient) {
+      kept.push(this)
+    }
+    tx.once('notice', listener)
+    tx.emit('notice')
+    return () => kept[0]?.query(EFFECT)
   },
   'what adding a listener gives': (tx) => {
     const kept = tx.on('notice', () => {})

@@ -72,6 +72,7 @@ export class PgSubmitted implements ProxyHandler<Submittable> {
     if (typeof value !== 'function') return value
     if (name === 'submit') return (protocol: object) => this.#submit(protocol)
     if (typeof name !== 'string' || !name.startsWith('handle')) return value
+    // Whatever it takes, it is only handed on.
     return (...values: readonly unknown[]) => this.#handle(name, value as Method, values)
   }
 

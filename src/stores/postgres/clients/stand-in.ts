@@ -88,6 +88,7 @@ export class StandIn<T extends object> implements ProxyHandler<T> {
   /** A member as the app's code is given it. */
   protected member(name: PropertyKey): unknown {
     const value: unknown = Reflect.get(this.target, name)
+    // Whatever it takes, it is only handed on.
     if (typeof value === 'function') return this.#method(name, value as Method)
     const isLeading = LEADING.has(name) && typeof value === 'object' && value !== null
     return isLeading ? new StandIn(value, this.#access).proxy : value
