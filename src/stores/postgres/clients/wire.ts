@@ -191,6 +191,8 @@ class WireSession<Tx> implements Session<Tx> {
   readonly #access: TransactionAccess
   /** The parts that are open, each within the one before. */
   readonly #parts: TransactionAccess[] = []
+  /** Whether some were open at the end. */
+  #hasLeft = false
   #handle: Tx | undefined
   #over = false
 
@@ -213,49 +215,65 @@ class WireSession<Tx> implements Session<Tx> {
     await this.#wire.script(text)
   }
 
-  /** Each part has a handle of its own, which is over with the part, or with the one around it. */
+  /**
+   * Each part has a handle of its own, which is over with the part, or with the one around it. A part
+   * that is still open by then is undone, and is told so.
+   */
   async nested<T>(work: (handle: Tx) => Promise<T>): Promise<T> {
     this.#access.check()
     const part = new TransactionAccess()
     const depth = this.#parts.push(part)
+    const name = savepointAt(depth)
     const script = (text: string) => {
-      // The part around it is over: its savepoint is gone, and the connection may be another's.
-      if (this.#parts[depth - 1] !== part) throw new RepriseError(TRANSACTION_OVER)
+      if (text !== `savepoint ${name}`) this.#leave(part, depth)
       return this.#wire.script(text)
     }
     const run = async () => {
       try {
         return await work(this.#handleIn(part))
       } finally {
-        await this.#endParts(depth)
+        await this.#endParts(part, depth)
       }
     }
-    try {
-      return await inSavepoint(script, run, `nested_${depth}`)
-    } finally {
-      if (this.#parts[depth - 1] === part) this.#parts.length = depth - 1
-    }
+    return inSavepoint(script, run, name)
   }
 
-  /** Ends the part at `depth` and those within it; resolves when what they had sent is answered. */
-  async #endParts(depth: number): Promise<void> {
-    const parts = this.#parts.slice(depth - 1)
-    this.#parts.length = Math.min(this.#parts.length, depth)
-    for (const part of parts) part.end()
-    for (const part of parts) await part.idle()
+  /** The savepoint of the part is about to go. It is gone where the part around it is over. */
+  #leave(part: TransactionAccess, depth: number): void {
+    if (this.#parts[depth - 1] !== part) throw new RepriseError(TRANSACTION_OVER)
+    this.#parts.length = depth - 1
+  }
+
+  /** Ends the part, and undoes those within it that are still open. */
+  async #endParts(part: TransactionAccess, depth: number): Promise<void> {
+    part.end()
+    const isOpen = this.#parts[depth - 1] === part
+    const left = isOpen ? this.#parts.splice(depth) : []
+    for (const inner of left) inner.end()
+    for (const one of [part, ...left]) await one.idle()
+    if (left.length > 0) await this.#wire.script(`rollback to savepoint ${savepointAt(depth + 1)}`)
   }
 
   close(): void {
     this.#access.end()
-    for (const part of this.#parts.splice(0)) part.end()
+    const left = this.#parts.splice(0)
+    for (const part of left) part.end()
+    this.#hasLeft ||= left.length > 0
   }
 
   /** Waits for the statements of the app that are under way, then sends the last one. */
   commit(last: Call): Promise<Rows> {
     this.close()
-    return this.#access.isIdle
-      ? this.#commit(last)
-      : this.#access.idle().then(() => this.#commit(last))
+    if (this.#access.isIdle && !this.#hasLeft) return this.#commit(last)
+    return this.#settled().then(() => this.#commit(last))
+  }
+
+  /** Waits for what is under way, and undoes the parts that were left open. */
+  async #settled(): Promise<void> {
+    await this.#access.idle()
+    if (!this.#hasLeft || this.#over) return
+    // If it fails, so does what comes behind it.
+    await this.#wire.script(`rollback to savepoint ${savepointAt(1)}`).catch(() => {})
   }
 
   #commit(last: Call): Promise<Rows> {
@@ -336,6 +354,10 @@ class WireSession<Tx> implements Session<Tx> {
     this.#over = true
     this.#wire.release(broken)
   }
+}
+
+function savepointAt(depth: number): string {
+  return `nested_${depth}`
 }
 
 function isRejected(result: PromiseSettledResult<unknown>): result is PromiseRejectedResult {
