@@ -7,7 +7,8 @@
 import pg from 'pg'
 import type { KeptWay } from '../../src/testing/harness.ts'
 
-const EFFECT = 'insert into effects default values'
+/** The statement that adds an effect. */
+export const EFFECT = 'insert into effects default values'
 
 type Way = (tx: pg.PoolClient) => () => unknown
 

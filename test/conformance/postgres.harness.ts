@@ -14,7 +14,7 @@ import type { KeptWay, TransactionHarness } from '../../src/testing/harness.ts'
 import { openProxy } from '../stores/postgres-proxy.ts'
 import { temporaryDatabase } from '../support/postgres.ts'
 import type { Disposable } from './describe.ts'
-import { keepWaysOfPg } from './pg-ways.ts'
+import { EFFECT, keepWaysOfPg } from './pg-ways.ts'
 
 /** What a harness is made from. */
 export interface Parts<Tx> {
@@ -31,8 +31,8 @@ export interface Parts<Tx> {
   /** Other ways from the handle to the database; see the harness. */
   readonly keepWays?: ((tx: Tx) => Promise<readonly KeptWay[]>) | undefined
   /**
-   * Begins a nested part of the transaction with the library's own means, adds an effect in it with
-   * {@link EFFECT}, and leaves it open.
+   * Begins a nested part of the transaction with the library's own means, adds an effect in it,
+   * and leaves it open.
    *
    * @default a savepoint
    */
@@ -41,9 +41,6 @@ export interface Parts<Tx> {
   readonly inOwnTransaction?: ((work: (tx: Tx) => Promise<void>) => Promise<void>) | undefined
   end(): Promise<void>
 }
-
-/** The statement that adds an effect. */
-export const EFFECT = 'insert into effects default values'
 
 /** A harness, with its end. */
 export type Harness<Tx> = TransactionHarness<Tx> & Disposable

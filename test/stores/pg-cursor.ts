@@ -15,7 +15,7 @@ interface Protocol {
   sync(): void
 }
 
-type Read = (error: unknown, rows: readonly (readonly unknown[])[]) => void
+type Read = (error: Error | undefined, rows: readonly (readonly unknown[])[]) => void
 
 let last = 0
 
@@ -26,7 +26,7 @@ export class Cursor {
   readonly #portal = `C_${++last}`
   #protocol: Protocol | undefined
   #rows: (readonly unknown[])[] = []
-  #error: unknown
+  #error: Error | undefined
   #read: Read | undefined
 
   constructor(text: string) {
@@ -36,12 +36,11 @@ export class Cursor {
   /** The next rows; none at the end. */
   async read(count: number): Promise<readonly (readonly unknown[])[]> {
     if (this.state === 'done') return []
-    if (this.state === 'error') throw this.#error
+    if (this.#error !== undefined) throw this.#error
     this.state = 'busy'
     this.#rows = []
     const rows = new Promise<readonly (readonly unknown[])[]>((resolve, reject) => {
-      // What it was refused with is an error of ours or of the server.
-      this.#read = (error, read) => (error ? reject(error as Error) : resolve(read))
+      this.#read = (error, read) => (error ? reject(error) : resolve(read))
     })
     this.#protocol?.execute({ portal: this.#portal, rows: count })
     this.#protocol?.flush()
@@ -81,7 +80,7 @@ export class Cursor {
     this.#answer(undefined)
   }
 
-  handleError(error: unknown): void {
+  handleError(error: Error): void {
     if (this.state === 'done') return
     if (this.state !== 'initialized') this.#protocol?.sync()
     this.state = 'error'
@@ -89,7 +88,7 @@ export class Cursor {
     this.#answer(error)
   }
 
-  #answer(error: unknown): void {
+  #answer(error: Error | undefined): void {
     const read = this.#read
     this.#read = undefined
     read?.(error, this.#rows)
