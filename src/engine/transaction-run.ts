@@ -257,10 +257,11 @@ export class TransactionRuns<Tx> {
     throw new RepriseError(STORE_UNAVAILABLE, `The commit took more than ${ms} ms`)
   }
 
-  /** Rolls back, without waiting for a connection that no longer answers. */
+  /** Rolls back; a connection that does not answer in time is given up. */
   async #undo(job: Job, open: OpenTransaction<Tx>): Promise<void> {
     const ms = job.options.storeTimeoutMs
-    await within(this.#context.clock, { ms, work: open.rollback(), fallback: undefined })
+    const work = open.rollback().then(() => true)
+    if (!(await within(this.#context.clock, { ms, work, fallback: false }))) open.destroy?.()
   }
 
   /** Keeps the database from taking this side for dead while the handler works. */

@@ -65,6 +65,12 @@ export interface OpenTransaction<Tx> {
   stage?(job: NewJob): Promise<string>
   /** Undoes everything since the start, whatever state the transaction is in. Never throws. */
   rollback(): Promise<void>
+  /**
+   * Gives the connection up at once, whatever is under way on it: a statement that hangs would keep it
+   * from everybody else. Called when `rollback` has not come to its end in time. Absent where the store
+   * has no way to do so. Never throws.
+   */
+  destroy?(): void
   /** Tells the database that this side is alive; called every third of the lease. Never throws. */
   keepAlive(): Promise<void>
 }

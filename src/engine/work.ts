@@ -61,6 +61,12 @@ export interface OpenPhase<Tx> {
   isCommitted(): Promise<boolean | undefined>
   /** Undoes everything. Never throws. */
   rollback(): Promise<void>
+  /**
+   * Gives the connection up at once, whatever is under way on it: a statement that hangs would keep it
+   * from everybody else. Called when `rollback` has not come to its end in time. Absent where the store
+   * has no way to do so. Never throws.
+   */
+  destroy?(): void
 }
 
 /** Why a phase did not get further. */

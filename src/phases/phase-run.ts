@@ -43,13 +43,10 @@ export interface Transacting {
   readonly timeoutMs?: number | undefined
 }
 
-/** A phase that did not answer in time, and may yet. */
+/** A phase that did not answer in time. It may still run, but no longer reaches its transaction. */
 class Late extends Error {
-  readonly work: Promise<unknown>
-
-  constructor(work: Promise<unknown>, { point, ms }: { point: string; ms: number }) {
+  constructor({ point, ms }: { point: string; ms: number }) {
     super(`The phase ${point} took more than ${ms} ms.`)
-    this.work = work
   }
 }
 
@@ -177,13 +174,8 @@ export class PhaseRun<Tx> {
    * say, since to run it again might do everything twice.
    */
   async #isCommitted(open: OpenPhase<Tx>, error: unknown): Promise<boolean> {
-    if (error instanceof Late) {
-      // It may still use its transaction, which the database ends if it does not.
-      void error.work.catch(() => {}).then(() => open.rollback())
-      if ((await this.#inTime(open.isCommitted())) === true) return true
-      throw error
-    }
     const isCommitted = await this.#undo(open)
+    if (error instanceof Late && isCommitted !== true) throw error
     if (error instanceof TransactionEnded) return true
     // The commit was ours: what became of it stands in the record.
     if (isCommitUnknown(error)) throw error
@@ -192,8 +184,11 @@ export class PhaseRun<Tx> {
   }
 
   /** Undoes what can be; whether the transaction is committed all the same, as far as that is known. */
-  #undo(open: OpenPhase<Tx>): Promise<boolean | undefined> {
-    return this.#inTime(open.rollback().then(() => open.isCommitted()))
+  async #undo(open: OpenPhase<Tx>): Promise<boolean | undefined> {
+    const isUndone = await this.#inTime(open.rollback().then(() => true))
+    // A statement of the phase hangs: without this its connection would be lost to everybody.
+    if (isUndone === undefined) open.destroy?.()
+    return this.#inTime(open.isCommitted())
   }
 
   #inTime(work: Promise<boolean | undefined>): Promise<boolean | undefined> {
@@ -225,7 +220,7 @@ async function inTime(
   { point, ms }: { point: string; ms: number },
 ): Promise<Step> {
   const step = await within<Step, typeof NONE>(clock, { ms, work, fallback: NONE })
-  if (step === NONE) throw new Late(work, { point, ms })
+  if (step === NONE) throw new Late({ point, ms })
   return step
 }
 

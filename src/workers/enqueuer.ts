@@ -10,6 +10,7 @@
 
 import { within } from '../engine/bounded.ts'
 import type { Clock } from '../engine/clock.ts'
+import { TransactionAccess } from '../engine/transaction-access.ts'
 import type { JobBatch, JobPatience, JobStore, StagedJob, Undelivered } from '../engine/work.ts'
 import { messageOf } from '../phases/message.ts'
 import type { Ran } from './service.ts'
@@ -117,8 +118,17 @@ async function deliver<Tx>(
 ): Promise<readonly Undelivered[]> {
   const end = new AbortController()
   const late = new Late({ sink, timeoutMs: ms })
-  return batch.within(async (tx) => {
-    const delivery = { tx, within: batch.within, signal: end.signal }
+  const access = new TransactionAccess()
+  const deliverIn = async (tx: Tx) => {
+    const delivery = {
+      tx,
+      // A sink that goes on after its delivery opens no part of the next one.
+      within: async <T>(part: (tx: Tx) => Promise<T>) => {
+        access.check()
+        return batch.within(part)
+      },
+      signal: end.signal,
+    }
     const work = sink.deliver(jobs, delivery).then((undelivered) => undelivered ?? [])
     const inTime = await within(clock, { ms, work, fallback: null })
     if (inTime !== null) return inTime
@@ -126,5 +136,6 @@ async function deliver<Tx>(
     const inGrace = await within(clock, { ms, work, fallback: null })
     if (inGrace !== null) return inGrace
     throw late
-  })
+  }
+  return batch.within((tx) => deliverIn(tx).finally(() => access.end()))
 }

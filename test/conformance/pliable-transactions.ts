@@ -4,11 +4,13 @@
  * @module
  */
 
+import { setImmediate } from 'node:timers/promises'
 import { type Decision, decide, isFresh } from '../../src/core/decide.ts'
 import { type KeyRecord, STARTED } from '../../src/core/record.ts'
 import { claimed, finished } from '../../src/core/transition.ts'
 import type { Finish, Refusal, Store } from '../../src/engine/store.ts'
 import { checkTransactionRoute, type Transact, transact } from '../../src/engine/transact.ts'
+import { TransactionAccess } from '../../src/engine/transaction-access.ts'
 import type {
   OpenTransaction,
   TransactionFault,
@@ -58,14 +60,32 @@ export const TRANSACTION_BREAKS = [
   'holds what it takes up to the quota',
   'counts what is rolled back',
   'counts no commit',
+  'takes statements after its end',
+  'leaves a way to the database open',
+  'stages a job after its end',
+  'ends access to all of what it joined',
+  'loses what was under way at its end',
+  'commits alone what was under way at its end',
+  'takes a rollback for a commit',
+  'loses a nested part that was left open',
+  'commits a nested part of what it undoes',
 ] as const
 
 type TransactionBreak = (typeof TRANSACTION_BREAKS)[number]
 
 /** What a handler gets. */
 interface Work {
+  readonly access: TransactionAccess
   effects: number
+  /** Effects in a nested part that is open. */
+  nested: number
   hasFailed: boolean
+  isOver: boolean
+}
+
+function freshWork(): Work {
+  const access = new TransactionAccess()
+  return { access, effects: 0, nested: 0, hasFailed: false, isOver: false }
 }
 
 const FRESH: Decision = { kind: 'execute', fence: 1, fresh: true, abandoned: false }
@@ -172,21 +192,69 @@ class PliableTransactions implements Transactions<Work> {
     return takesUnknown ? { ...decision, kind: 'recover' } : { kind: 'unknown' }
   }
 
+  /** A statement of the app's, which is answered a turn later. */
+  async execute({ access }: Pick<Work, 'access'>, act: () => void): Promise<void> {
+    const takesLate =
+      this.#is('takes statements after its end') || this.#is('takes a rollback for a commit')
+    if (access.isEnded && takesLate) return act()
+    return access.send(async () => {
+      await setImmediate()
+      act()
+    })
+  }
+
+  /** Adds an effect; without a transaction it is committed at once. */
+  addEffect(tx: Work): void {
+    const isAlone = tx.isOver && !this.#is('loses what was under way at its end')
+    if (isAlone || this.#is('commits an effect at once')) this.effects++
+    else tx.effects++
+  }
+
+  /** Ends the app's access, and waits for what it had sent. */
+  async #over({ access }: Work): Promise<void> {
+    access.end()
+    const waits =
+      !this.#is('loses what was under way at its end') &&
+      !this.#is('commits alone what was under way at its end')
+    if (waits) await access.idle()
+  }
+
   #opened({ request, seen, outcome }: Opening): OpenTransaction<Work> {
-    const tx: Work = { effects: 0, hasFailed: false }
+    const tx = freshWork()
     const { records, watchers } = this.#store
+    const { join } = request
     let state: 'open' | 'committed' | 'over' = 'open'
     const end = (next: typeof state) => {
       state = next
+      tx.isOver = true
       this.#open.delete(request.id)
     }
+    const keepEffects = () => {
+      const nested = this.#is('loses a nested part that was left open') ? 0 : tx.nested
+      if (join === undefined) this.effects += tx.effects + nested
+      else join.effects += tx.effects + nested
+    }
     return {
-      ...{ outcome, tx, keepAlive: async () => {}, close: () => {} },
+      ...{ outcome, tx, keepAlive: async () => {} },
+      close: () => {
+        tx.access.end()
+        if (this.#is('ends access to all of what it joined')) join?.access.end()
+      },
+      stage: async () => {
+        if (!this.#is('stages a job after its end')) tx.access.check()
+        return 'job'
+      },
       commit: async (finish) => {
-        if (this.#is('commits an effect before the record')) this.effects += tx.effects
+        await this.#over(tx)
+        if (this.#is('commits an effect before the record')) keepEffects()
         end('over')
         if (tx.hasFailed && !this.#is('commits after a statement that failed')) {
           throw new Error('The transaction has failed.')
+        }
+        if (this.#is('takes a rollback for a commit')) {
+          // As long as it takes from the record to the commit.
+          await setImmediate()
+          if (tx.hasFailed) return
         }
         const isTaken = records.get(request.id) !== seen
         if (isTaken && !this.#is('overwrites a lease that was taken meanwhile')) {
@@ -195,17 +263,21 @@ class PliableTransactions implements Transactions<Work> {
         if (!this.#is('commits without the record'))
           records.set(request.id, this.#answer(request, finish))
         if (!this.#is('counts no commit')) this.#store.count(this.#counted(request))
-        if (!this.#is('commits an effect before the record')) this.effects += tx.effects
+        if (!this.#is('commits an effect before the record')) keepEffects()
         end('committed')
         if (!this.#is('wakes nobody')) watchers.wake(request.id)
       },
       rollback: async () => {
+        await this.#over(tx)
         if (state === 'open' && this.#is('counts what is rolled back')) {
           records.set(request.id, this.#answer(request, sampleFinish()))
           this.#store.count(request)
         }
         if (tx.hasFailed && this.#is('can not roll back after a statement that failed')) return
         if (state === 'open' && this.#is('does not undo an effect')) this.effects += tx.effects
+        if (state === 'open' && this.#is('commits a nested part of what it undoes')) {
+          this.effects += tx.nested
+        }
         if (state === 'committed' && this.#is('undoes its commit at a late rollback')) {
           this.effects -= tx.effects
         }
@@ -244,15 +316,33 @@ export function pliableTransactions(broken: TransactionBreak | null): Transactio
   const clock = new FakeClock()
   const base = new PliableStore(clock)
   const transactions = new PliableTransactions(base, broken)
-  const atOnce = broken === 'commits an effect at once'
   const store: Store<Work> & PliableStore = Object.assign(base, { transactions })
+  const isLeftOpen = broken === 'leaves a way to the database open'
   return {
     ...{ store, peer: store, wakesWithinMs: 50, concurrentTransactions: true },
     advance: async (ms) => clock.advance(ms),
-    addEffect: async (tx) => void (atOnce ? transactions.effects++ : tx.effects++),
+    addEffect: (tx) => transactions.execute(tx, () => transactions.addEffect(tx)),
     countEffects: async () => transactions.effects,
-    failStatement: async (tx) => {
-      tx.hasFailed = true
+    async failStatement(tx) {
+      const fail = () => {
+        tx.hasFailed = true
+      }
+      await transactions.execute(tx, fail).catch(() => {})
+    },
+    keepWays: async (tx) => [
+      {
+        name: 'a member',
+        addEffect: async () => {
+          if (!isLeftOpen) tx.access.check()
+          transactions.addEffect(tx)
+        },
+      },
+    ],
+    leaveNested: (tx) => transactions.execute(tx, () => void tx.nested++),
+    async inOwnTransaction(work) {
+      const own = freshWork()
+      await work(own)
+      transactions.effects += own.effects
     },
   }
 }

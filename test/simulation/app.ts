@@ -105,17 +105,41 @@ export function transactionHandler(parts: AppParts, sent: Sent) {
     const early = isHeld ? await firstStatement(parts, sent, { tx, by }) : undefined
     if (early !== undefined) return early
     if (!isHeld) await tx.write(sent.id, 'effect', by)
-    if (fails(parts)) throw new Error('The handler failed after its row.')
-    if (parts.chance.happens(0.5)) await stage('mail', { by })
-    if (fails(parts)) return answer(500, sent, `${by} is undone`)
-    return answer(201, sent, `${by} done`)
+    const end = goOn(parts, sent, { tx, by })
+    try {
+      if (fails(parts)) throw new Error('The handler failed after its row.')
+      if (parts.chance.happens(0.5)) await stage('mail', { by })
+      if (fails(parts)) return answer(500, sent, `${by} is undone`)
+      return answer(201, sent, `${by} done`)
+    } finally {
+      end()
+    }
   }
+}
+
+/** A branch of the handler that some have, and that goes on after its end; gives what tells of the end. */
+function goOn(
+  parts: AppParts,
+  sent: Sent,
+  { tx, by }: { readonly tx: SimulatedTx; readonly by: string },
+): () => void {
+  const { chance, checks, machine } = parts
+  if (!chance.happens(0.2)) return () => {}
+  const state = { isOver: false }
+  const branch = async () => {
+    await work(parts)
+    const { isOver } = state
+    await tx.write(sent.id, 'late', by)
+    if (isOver) checks.tookLate(by)
+  }
+  void branch().catch(() => {})
+  // By then the engine has heard of the end.
+  return () => void machine.clock.after(1, () => (state.isOver = true))
 }
 
 /**
  * The row of a handler that also runs for duplicates, up to here; an answer where it is the end. Some
- * make no statement, some take no notice of a refusal, some never come back from one, and some go on
- * with the transaction when nobody waits for them any more.
+ * make no statement, some take no notice of a refusal, and some never come back from one.
  */
 async function firstStatement(
   parts: AppParts,
@@ -133,11 +157,6 @@ async function firstStatement(
     if (chance.happens(0.2)) return new Promise(() => {})
     if (chance.happens(0.5)) return answer(201, sent, `${by} done`)
     throw error
-  }
-  if (chance.happens(0.2)) {
-    void work(parts)
-      .then(() => tx.write(sent.id, 'late', by))
-      .catch(() => {})
   }
   return undefined
 }

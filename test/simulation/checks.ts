@@ -110,6 +110,11 @@ export class Checks {
     this.#delivered.set(id, text)
   }
 
+  /** A statement was taken that a handler sent after its end. */
+  tookLate(by: string): void {
+    this.#violate(`${by} sent a statement after its end, and it was taken`)
+  }
+
   /** Jobs that were staged and never delivered nor set aside. */
   undelivered(): readonly string[] {
     const aside = new Set(

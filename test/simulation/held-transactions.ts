@@ -22,7 +22,12 @@ export type Hold = (
 /** What opens them for one process, whose connections are used again and again. */
 export function holdOn(tables: Tables, wire: Wire): Hold {
   const idle: SimulatedConnection[] = []
-  const free = (connection: SimulatedConnection) => void idle.push(connection)
+  const connect = () => {
+    const connection: SimulatedConnection = new SimulatedConnection({
+      ...{ tables, wire, free: () => void idle.push(connection) },
+    })
+    return connection
+  }
   const source = {}
   return ({ join: _join, connection: _connection, ...asked }) => {
     // What the database gives unless asked for another, which the store would have to find out first.
@@ -30,7 +35,7 @@ export function holdOn(tables: Tables, wire: Wire): Hold {
     const pool = {
       options: { pipeline: true },
       connect: async () => {
-        const connection = idle.pop() ?? new SimulatedConnection({ tables, wire, free })
+        const connection = idle.pop() ?? connect()
         connection.serve(request)
         return connection
       },

@@ -152,10 +152,10 @@ function heldPatches(): readonly Mutant[] {
       find: `this.#runs === 0 ? options.claim : 'first'`,
       replace: `options.claim`,
     }),
-    patch('handle-outlives', 'stores/postgres/clients/pg-held.ts', {
-      what: 'statements are sent when the transaction is over',
-      find: `    if (this.#standing === 'granted') return this.#pass(args)`,
-      replace: `    if (this.#standing === 'granted' || this.#standing === 'over') return this.#pass(args)`,
+    patch('handle-outlives', 'engine/transaction-access.ts', {
+      what: 'statements are taken when the handler has ended',
+      find: `    this.#isEnded = true`,
+      replace: '',
     }),
     patch('quota-forgotten', 'engine/transaction-request.ts', {
       what: 'transactions do not count for the quota',

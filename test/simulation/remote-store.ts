@@ -7,6 +7,7 @@
 import { replayCaching } from '../../src/engine/replay-cache.ts'
 import type { Refusal, Store } from '../../src/engine/store.ts'
 import { checkTransactionRoute, transact } from '../../src/engine/transact.ts'
+import { TransactionAccess } from '../../src/engine/transaction-access.ts'
 import type {
   OpenTransaction,
   TransactionFault,
@@ -75,18 +76,20 @@ export function faultOf(error: unknown): TransactionFault {
   return 'other'
 }
 
-/** The handle of a transaction. */
-export function txOf(wire: Wire, session: Session): SimulatedTx {
+/** The handle of a transaction, for as long as `access` lasts. */
+export function txOf(wire: Wire, session: Session, access: TransactionAccess): SimulatedTx {
   return {
-    write: (id, what, by) =>
-      wire.ask({
-        label: `write ${what}`,
-        session,
-        apply: () => {
-          session.heard()
-          session.rows = [...session.rows, { id, made: null, what, by }]
-        },
-      }),
+    write: async (id, what, by) =>
+      access.send(() =>
+        wire.ask({
+          label: `write ${what}`,
+          session,
+          apply: () => {
+            session.heard()
+            session.rows = [...session.rows, { id, made: null, what, by }]
+          },
+        }),
+      ),
   }
 }
 
@@ -111,24 +114,38 @@ function openTransaction(
   { opened, request }: { opened: Opened; request: TransactionRequest<SimulatedTx> },
 ): OpenTransaction<SimulatedTx> {
   const { session, outcome } = opened
+  const access = new TransactionAccess()
   return {
     outcome,
-    tx: txOf(wire, session),
-    commit: (end) =>
-      wire.ask({
+    tx: txOf(wire, session, access),
+    async commit(end) {
+      await over(access)
+      return wire.ask({
         ...{ label: 'commit', session },
         apply: () => commitTransaction(tables, opened, { request, finish: end }),
-      }),
-    stage: (job) =>
-      wire.ask({
-        ...{ label: `stage ${job.name}`, session },
-        apply: () => stageJob(tables, session, { job, recordId: request.id }),
-      }),
-    close: () => {},
-    rollback: () => rollback(wire, session),
+      })
+    },
+    stage: async (job) =>
+      access.send(() =>
+        wire.ask({
+          ...{ label: `stage ${job.name}`, session },
+          apply: () => stageJob(tables, session, { job, recordId: request.id }),
+        }),
+      ),
+    close: () => access.end(),
+    async rollback() {
+      await over(access)
+      return rollback(wire, session)
+    },
     keepAlive: () =>
       wire.ask({ label: 'keep alive', session, apply: () => session.heard() }).catch(() => {}),
   }
+}
+
+/** Ends the app's access, and waits for what it had sent. */
+export function over(access: TransactionAccess): Promise<void> {
+  access.end()
+  return access.idle()
 }
 
 /** Undoes a transaction; never throws. */

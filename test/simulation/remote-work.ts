@@ -5,6 +5,7 @@
  */
 
 import type { Claim } from '../../src/engine/store.ts'
+import { TransactionAccess } from '../../src/engine/transaction-access.ts'
 import type { JobBatch, JobPatience, OpenPhase, Work } from '../../src/engine/work.ts'
 import {
   ENQUEUER,
@@ -36,7 +37,7 @@ import {
 } from './database/phases.ts'
 import type { Session } from './database/session.ts'
 import type { Tables } from './database/tables.ts'
-import { faultOf, rollback, type SimulatedTx, txOf } from './remote-store.ts'
+import { faultOf, over, rollback, type SimulatedTx, txOf } from './remote-store.ts'
 import type { Wire } from './wire.ts'
 
 /** The work of the database `tables`, over `wire`. */
@@ -92,27 +93,37 @@ function openPhase(
   wire: Wire,
   { claim, session }: { readonly claim: Claim; readonly session: Session },
 ): OpenPhase<SimulatedTx> {
+  const access = new TransactionAccess()
   return {
-    tx: txOf(wire, session),
-    stage: (job) =>
-      wire.ask({
-        ...{ label: `stage ${job.name}`, session },
-        apply: () => stageJob(tables, session, { job, recordId: claim.id }),
-      }),
-    advance: (step, attempt) =>
-      wire.ask({
+    tx: txOf(wire, session, access),
+    stage: async (job) =>
+      access.send(() =>
+        wire.ask({
+          ...{ label: `stage ${job.name}`, session },
+          apply: () => stageJob(tables, session, { job, recordId: claim.id }),
+        }),
+      ),
+    async advance(step, attempt) {
+      await over(access)
+      return wire.ask({
         ...{ label: `advance to ${step.recoveryPoint}`, given: step.state, session },
         apply: () => endPhase(tables, session, { claim, attempt, step: { advance: step } }),
-      }),
-    finish: (finish, attempt) =>
-      wire.ask({
+      })
+    },
+    async finish(finish, attempt) {
+      await over(access)
+      return wire.ask({
         ...{ label: 'finish phase', session },
         apply: () => endPhase(tables, session, { claim, attempt, step: { finish } }),
-      }),
+      })
+    },
     // The simulated app commits nothing itself.
     isCommitted: async () => false,
-    close: () => {},
-    rollback: () => rollback(wire, session),
+    close: () => access.end(),
+    async rollback() {
+      await over(access)
+      return rollback(wire, session)
+    },
   }
 }
 
@@ -122,7 +133,7 @@ function jobBatch(
   { taken, patience }: { readonly taken: TakenJobs; readonly patience: JobPatience },
 ): JobBatch<SimulatedTx> {
   const { session, jobs } = taken
-  const tx = txOf(wire, session)
+  const tx = txOf(wire, session, new TransactionAccess())
   return {
     ...{ jobs, tx },
     async within(work) {

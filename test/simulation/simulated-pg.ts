@@ -47,11 +47,11 @@ export interface ConnectionParts {
   readonly tables: Tables
   readonly wire: Wire
   /** Takes it back, unless it is broken. */
-  readonly free: (connection: SimulatedConnection) => void
+  readonly free: () => void
 }
 
-/** One connection. */
-export class SimulatedConnection implements PgPoolClient {
+/** One connection, as the library has it. */
+class LibraryConnection implements PgPoolClient {
   static readonly Query = SimulatedQuery
   readonly pipeline = true
   readonly connection: SimulatedProtocol
@@ -81,12 +81,6 @@ export class SimulatedConnection implements PgPoolClient {
     this.#request = request
   }
 
-  /** Writes a row of the app's own. Called on what stands for the connection. */
-  async write(id: string, what: string, by: string): Promise<void> {
-    // The library takes it as it is.
-    await this.query({ text: WRITE, values: [id, what, by] } as unknown as PgQuery)
-  }
-
   query(asked: PgQuery | SimulatedQuery | string): Promise<PgResult> {
     if (asked instanceof SimulatedQuery) return this.#submit(asked)
     const { text, values = [], name } = typeof asked === 'string' ? { text: asked } : asked
@@ -101,7 +95,7 @@ export class SimulatedConnection implements PgPoolClient {
   }
 
   release(broken?: boolean): void {
-    if (broken !== true && !this.#isBroken) this.#parts.free(this)
+    if (broken !== true && !this.#isBroken) this.#parts.free()
   }
 
   on(): void {}
@@ -220,6 +214,15 @@ export class SimulatedConnection implements PgPoolClient {
     // No handler of this app says when, or which others it is one with.
     const job = { name: String(name), args: String(args), runAt: null, dedupeKey: null }
     return stageJob(this.#parts.tables, session, { job, recordId: this.#request?.id ?? '' })
+  }
+}
+
+/** One connection, with what the app adds to the library's: called on what stands for it. */
+export class SimulatedConnection extends LibraryConnection {
+  /** Writes a row of the app's own. */
+  async write(id: string, what: string, by: string): Promise<void> {
+    // The library takes it as it is.
+    await this.query({ text: WRITE, values: [id, what, by] } as unknown as PgQuery)
   }
 }
 

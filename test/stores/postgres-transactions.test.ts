@@ -72,8 +72,9 @@ describe('a connection of the user', () => {
     const before = await countEffects()
     await withConnection(async (connection) => {
       const transaction = await begin(store, { ...request, connection })
-      expect(transaction.tx).toBe(connection)
-      await connection.query(ADD)
+      expect(transaction.tx).toBeInstanceOf(pg.Client)
+      expect(transaction.tx).toHaveProperty('processID', Reflect.get(connection, 'processID'))
+      await transaction.tx.query(ADD)
       await transaction.commit(sampleFinish())
       expect((await connection.query('select 1 as one')).rows).toEqual([{ one: 1 }])
     })

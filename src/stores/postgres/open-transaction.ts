@@ -152,6 +152,10 @@ export class PostgresTransaction<Tx> implements OpenTransaction<Tx> {
     }
   }
 
+  destroy(): void {
+    this.#opened.session.destroy?.()
+  }
+
   async keepAlive(): Promise<void> {
     const { request, session, grant } = this.#opened
     // Before the claim there is no transaction that could be ended.

@@ -14,11 +14,16 @@
  * @module
  */
 
+import { TRANSACTION_OVER } from '../../../core/error-table.ts'
+import { RepriseError } from '../../../core/errors.ts'
+import { TransactionAccess } from '../../../engine/transaction-access.ts'
 import type { Call, HeldSession, Holding, Rows, Session } from '../client.ts'
-import type { PgPoolClient } from './pg.ts'
+import type { PgPoolClient, PgWire } from './pg.ts'
 import { firstStatement, type Given, travelling } from './pg-first-statement.ts'
 import { isPrepared, isProtocol, type PgQueryClass, queryClassOf } from './pg-protocol.ts'
-import { beginOf, sessionOn, type Wire } from './wire.ts'
+import { isSubmittable } from './pg-submitted.ts'
+import { callbackOf, refuse } from './pg-tx.ts'
+import { beginOf, sessionOn } from './wire.ts'
 
 type Standing = 'held' | 'asked' | 'granted' | 'failed' | 'rehearsed' | 'over'
 
@@ -26,7 +31,7 @@ type Standing = 'held' | 'asked' | 'granted' | 'failed' | 'rehearsed' | 'over'
 export class PgHeldSession<Tx extends PgPoolClient> implements HeldSession<Tx> {
   readonly handle: Tx
   readonly #connection: Tx
-  readonly #wire: Wire<Tx>
+  readonly #wire: PgWire<Tx>
   readonly #session: Session<Tx>
   readonly #holding: Holding
   readonly #begin: Call
@@ -37,15 +42,17 @@ export class PgHeldSession<Tx extends PgPoolClient> implements HeldSession<Tx> {
   /** What waits for the answer to the claim, in order. */
   readonly #waiting: (() => void)[] = []
 
-  constructor(connection: Tx, wire: Wire<Tx>, holding: Holding) {
+  constructor(connection: Tx, wire: PgWire<Tx>, holding: Holding) {
     this.#connection = connection
     this.#wire = wire
     this.#holding = holding
-    this.#session = sessionOn(wire, holding.isolation)
+    const access = new TransactionAccess()
+    this.#session = sessionOn(wire, holding.isolation, access)
     this.#begin = beginOf(holding.isolation)
-    const query = (...args: readonly unknown[]) => this.#query(args)
-    this.handle = new Proxy(connection, {
-      get: (target, name): unknown => (name === 'query' ? query : Reflect.get(target, name)),
+    this.handle = wire.standIn({
+      access,
+      query: (args) => this.#query(args),
+      fault: () => this.#whyNot(),
     })
   }
 
@@ -78,7 +85,13 @@ export class PgHeldSession<Tx extends PgPoolClient> implements HeldSession<Tx> {
     return this.#session.commit(last)
   }
 
+  destroy(): void {
+    this.#standing = 'over'
+    this.#session.destroy?.()
+  }
+
   async rollback(): Promise<void> {
+    this.close()
     if (this.#standing === 'asked') await this.#answered()
     const standing = this.#standing
     if (standing === 'over') return
@@ -91,7 +104,7 @@ export class PgHeldSession<Tx extends PgPoolClient> implements HeldSession<Tx> {
   #query(args: readonly unknown[]): unknown {
     if (this.#standing === 'granted') return this.#pass(args)
     if (this.#standing === 'asked') return this.#later(args)
-    if (this.#standing !== 'held') return this.#reject(args)
+    if (this.#standing !== 'held') return refuse(args, this.#whyNot(), undefined)
     const given = this.#travelling(args)
     if (given !== undefined) return this.#together(given)
     this.#ask()
@@ -172,40 +185,9 @@ export class PgHeldSession<Tx extends PgPoolClient> implements HeldSession<Tx> {
     return callbackOf(args) === undefined ? answer : undefined
   }
 
+  /** Why nothing is executed, if not because the transaction is over. */
   #whyNot(): unknown {
     if (this.#standing === 'rehearsed') this.#fault ??= this.#refuse()
-    return (this.#fault ??= new Error('The transaction is over.'))
+    return (this.#fault ??= new RepriseError(TRANSACTION_OVER))
   }
-
-  #reject(args: readonly unknown[]): unknown {
-    const [first] = args
-    const fault = this.#whyNot()
-    const callback = callbackOf(args)
-    if (callback !== undefined) process.nextTick(callback, fault)
-    else if (isSubmittable(first)) {
-      process.nextTick(() => first.handleError?.(fault, this.#connection.connection))
-    } else return reject(fault)
-    return isSubmittable(first) ? first : undefined
-  }
-}
-
-async function reject(fault: unknown): Promise<never> {
-  throw fault
-}
-
-interface Submittable {
-  handleError?(error: unknown, protocol: unknown): void
-}
-
-/** A query that the user has made: a cursor, a stream. */
-function isSubmittable(config: unknown): config is Submittable {
-  return typeof config === 'object' && config !== null && 'submit' in config
-}
-
-type Callback = (error: unknown) => void
-
-function callbackOf([config, ...rest]: readonly unknown[]): Callback | undefined {
-  const own: unknown =
-    typeof config === 'object' && config !== null ? Reflect.get(config, 'callback') : undefined
-  return [...rest, own].find((one): one is Callback => typeof one === 'function')
 }

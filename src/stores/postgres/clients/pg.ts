@@ -8,6 +8,7 @@
  * @module
  */
 
+import type { TransactionAccess } from '../../../engine/transaction-access.ts'
 import {
   type Answer,
   type Call,
@@ -20,6 +21,7 @@ import {
 import { fly } from './pg-flight.ts'
 import { PgHeldSession } from './pg-held.ts'
 import type { PgStream } from './pg-protocol.ts'
+import { type PgTxParts, pgTx } from './pg-tx.ts'
 import { beginOn, joinOn, takingTurns, type Wire } from './wire.ts'
 
 /** What the store asks `pg` to execute. */
@@ -192,11 +194,14 @@ interface WireParts {
   readonly prepare: boolean
 }
 
-class PgWire<Tx extends PgPoolClient> implements Wire<Tx> {
+/** One connection of `pg`, for as long as the store uses it. */
+export class PgWire<Tx extends PgPoolClient> implements Wire<Tx> {
   readonly handle: Tx
   readonly #flies: boolean
   readonly #parts: WireParts
   readonly #inTurn: <T>(run: () => Promise<T>) => Promise<T>
+  /** Whether the app's code has released the connection as a broken one. */
+  #isGivenUp = false
 
   constructor(connection: Tx, parts: WireParts) {
     this.handle = connection
@@ -207,6 +212,22 @@ class PgWire<Tx extends PgPoolClient> implements Wire<Tx> {
     this.#flies = pipelines && parts.prepare
     // A connection that dies while nobody listens would end the process; its statements tell us.
     connection.on('error', ignore)
+  }
+
+  guard(access: TransactionAccess): Tx {
+    const { handle } = this
+    // Exactly what the app's code would have called.
+    const query = handle.query as (...args: readonly unknown[]) => unknown
+    return this.standIn({ access, query: (args) => Reflect.apply(query, handle, args) })
+  }
+
+  /** Makes what the app's code is given in the place of the connection. */
+  standIn(parts: Omit<PgTxParts, 'released'>): Tx {
+    // The connection is in use until the end, whatever the app's code does with it.
+    const released = (isBroken: boolean) => {
+      this.#isGivenUp ||= isBroken
+    }
+    return pgTx(this.handle, { ...parts, released })
   }
 
   async send(call: Call): Promise<Rows> {
@@ -230,7 +251,7 @@ class PgWire<Tx extends PgPoolClient> implements Wire<Tx> {
 
   release(broken: boolean): void {
     this.handle.removeListener('error', ignore)
-    if (this.#parts.isPooled) this.handle.release(broken)
+    if (this.#parts.isPooled) this.handle.release(broken || this.#isGivenUp)
   }
 
   fly(calls: readonly Call[], answers: Answer[]): Promise<unknown> | undefined {

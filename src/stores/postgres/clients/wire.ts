@@ -7,6 +7,9 @@
  * @module
  */
 
+import { TRANSACTION_OVER } from '../../../core/error-table.ts'
+import { RepriseError } from '../../../core/errors.ts'
+import { TransactionAccess } from '../../../engine/transaction-access.ts'
 import type { Isolation } from '../../../engine/transactions.ts'
 import type { Answer, Call, Opening, Rows, Session } from '../client.ts'
 import { isDisconnected } from '../faults.ts'
@@ -14,6 +17,11 @@ import { isDisconnected } from '../faults.ts'
 /** One connection, for as long as the store uses it. */
 export interface Wire<Tx> {
   readonly handle: Tx
+  /**
+   * Makes what the app's code is given in the place of `handle`: it refuses to work once `access` has
+   * ended, and counts the statements that are under way in it.
+   */
+  guard?(access: TransactionAccess): Tx
   send(call: Call): Promise<Rows>
   /** Executes a text of one or several statements, without values; gives the last one's command. */
   script(text: string): Promise<string>
@@ -38,6 +46,9 @@ interface Bracket {
   /** Whether a failed close has undone everything. */
   readonly failsClean: boolean
 }
+
+/** State of PostgreSQL: nobody knows whether the transaction was committed. */
+const RESOLUTION_UNKNOWN = '08007'
 
 const SAVEPOINT: Bracket = {
   open: call('savepoint reprise'),
@@ -67,9 +78,13 @@ export function beginOn<Tx>(
   return openOn(wire, first, transaction(isolation))
 }
 
-/** The session of a transaction that somebody else begins, by {@link beginOf}. */
-export function sessionOn<Tx>(wire: Wire<Tx>, isolation: Isolation | undefined): Session<Tx> {
-  return new WireSession(wire, transaction(isolation), [])
+/** The session of a transaction that somebody else begins, by {@link beginOf}, and gives access to. */
+export function sessionOn<Tx>(
+  wire: Wire<Tx>,
+  isolation: Isolation | undefined,
+  access: TransactionAccess,
+): Session<Tx> {
+  return new WireSession(wire, { bracket: transaction(isolation), rows: [], access })
 }
 
 /** The statement that begins a transaction. */
@@ -107,13 +122,17 @@ async function openOn<Tx>(wire: Wire<Tx>, first: Call, bracket: Bracket): Promis
   const answers: Answer[] = []
   try {
     const flight = first.statement.isTextual && wire.fly?.([bracket.open, first], answers)
-    if (!flight) return new WireSession(wire, bracket, await opened(wire, first, bracket))
+    if (!flight) return sessionOf(wire, bracket, await opened(wire, first, bracket))
     await flight
-    return new WireSession(wire, bracket, answers[1]?.rows ?? [])
+    return sessionOf(wire, bracket, answers[1]?.rows ?? [])
   } catch (error) {
-    await new WireSession(wire, bracket, []).rollback()
+    await sessionOf(wire, bracket, []).rollback()
     throw error
   }
+}
+
+function sessionOf<Tx>(wire: Wire<Tx>, bracket: Bracket, rows: Rows): WireSession<Tx> {
+  return new WireSession(wire, { bracket, rows, access: new TransactionAccess() })
 }
 
 /** What the first statement answered, in what `bracket` opens. */
@@ -137,36 +156,55 @@ export function takingTurns(): <T>(run: () => Promise<T>) => Promise<T> {
   }
 }
 
-/** Runs `work` between statements that undo what it did if it fails. */
+/**
+ * Runs `work` between statements that undo what it did if it fails. One that is run inside another needs
+ * a name of its own, if it may be left open there: names of savepoints hide each other.
+ */
 export async function inSavepoint<T>(
   script: (text: string) => Promise<unknown>,
   work: () => Promise<T>,
+  name = 'nested',
 ): Promise<T> {
-  await script('savepoint nested')
+  await script(`savepoint ${name}`)
   try {
     const result = await work()
-    await script('release savepoint nested')
+    await script(`release savepoint ${name}`)
     return result
   } catch (error) {
-    await script('rollback to savepoint nested; release savepoint nested')
+    await script(`rollback to savepoint ${name}; release savepoint ${name}`)
     throw error
   }
+}
+
+interface SessionParts {
+  readonly bracket: Bracket
+  /** What the first statement answered. */
+  readonly rows: Rows
+  /** What the app's code may do on the handle. */
+  readonly access: TransactionAccess
 }
 
 class WireSession<Tx> implements Session<Tx> {
   readonly rows: Rows
   readonly #wire: Wire<Tx>
   readonly #bracket: Bracket
+  readonly #access: TransactionAccess
+  /** The parts that are open, each within the one before. */
+  readonly #parts: TransactionAccess[] = []
+  /** Whether some were open at the end. */
+  #hasLeft = false
+  #handle: Tx | undefined
   #over = false
 
-  constructor(wire: Wire<Tx>, bracket: Bracket, rows: Rows) {
+  constructor(wire: Wire<Tx>, { bracket, rows, access }: SessionParts) {
     this.rows = rows
     this.#wire = wire
     this.#bracket = bracket
+    this.#access = access
   }
 
   get handle(): Tx {
-    return this.#wire.handle
+    return (this.#handle ??= this.#handleIn(this.#access))
   }
 
   query(call: Call): Promise<Rows> {
@@ -177,22 +215,77 @@ class WireSession<Tx> implements Session<Tx> {
     await this.#wire.script(text)
   }
 
-  nested<T>(work: (handle: Tx) => Promise<T>): Promise<T> {
-    const { handle } = this
-    return inSavepoint(
-      (text) => this.#wire.script(text),
-      () => work(handle),
-    )
+  /**
+   * Each part has a handle of its own, which is over with the part, or with the one around it. A part
+   * that is still open by then is undone, and is told so.
+   */
+  async nested<T>(work: (handle: Tx) => Promise<T>): Promise<T> {
+    this.#access.check()
+    const part = new TransactionAccess()
+    const depth = this.#parts.push(part)
+    const name = savepointAt(depth)
+    const script = (text: string) => {
+      if (text !== `savepoint ${name}`) this.#leave(part, depth)
+      return this.#wire.script(text)
+    }
+    const run = async () => {
+      try {
+        return await work(this.#handleIn(part))
+      } finally {
+        await this.#endParts(part, depth)
+      }
+    }
+    return inSavepoint(script, run, name)
   }
 
-  close(): void {}
+  /** The savepoint of the part is about to go. It is gone where the part around it is over. */
+  #leave(part: TransactionAccess, depth: number): void {
+    if (this.#parts[depth - 1] !== part) throw new RepriseError(TRANSACTION_OVER)
+    this.#parts.length = depth - 1
+  }
 
+  /** Ends the part, and undoes those within it that are still open. */
+  async #endParts(part: TransactionAccess, depth: number): Promise<void> {
+    part.end()
+    const isOpen = this.#parts[depth - 1] === part
+    const left = isOpen ? this.#parts.splice(depth) : []
+    for (const inner of left) inner.end()
+    for (const one of [part, ...left]) await one.idle()
+    if (left.length > 0) await this.#wire.script(`rollback to savepoint ${savepointAt(depth + 1)}`)
+  }
+
+  close(): void {
+    this.#access.end()
+    const left = this.#parts.splice(0)
+    for (const part of left) part.end()
+    this.#hasLeft ||= left.length > 0
+  }
+
+  /** Waits for the statements of the app that are under way, then sends the last one. */
   commit(last: Call): Promise<Rows> {
+    this.close()
+    if (this.#access.isIdle && !this.#hasLeft) return this.#commit(last)
+    return this.#settled().then(() => this.#commit(last))
+  }
+
+  /** Waits for what is under way, and undoes the parts that were left open. */
+  async #settled(): Promise<void> {
+    await this.#access.idle()
+    if (!this.#hasLeft || this.#over) return
+    // If it fails, so does what comes behind it.
+    await this.#wire.script(`rollback to savepoint ${savepointAt(1)}`).catch(() => {})
+  }
+
+  #commit(last: Call): Promise<Rows> {
     if (this.#over) return Promise.reject(new Error('The transaction is over.'))
     const answers: Answer[] = []
     const { close } = this.#bracket
     const flight = last.statement.isTextual && this.#wire.fly?.([last, close], answers)
     return flight ? this.#land(flight, answers) : this.#close(last)
+  }
+
+  #handleIn(access: TransactionAccess): Tx {
+    return this.#wire.guard?.(access) ?? this.#wire.handle
   }
 
   /** The last statement and the close were sent; the close is skipped where the statement fails. */
@@ -224,10 +317,13 @@ class WireSession<Tx> implements Session<Tx> {
   }
 
   #confirm(rows: Rows, command: string): Rows {
-    this.#end(false)
     const { close, confirmation } = this.#bracket
+    const isKnown = confirmation === null || command !== ''
+    this.#end(!isKnown)
     if (confirmation === null || confirmation === command) return rows
-    throw new Error(`The server answered ${close.statement.text} with ${command}.`)
+    const said = isKnown ? command : 'no word'
+    const error = new Error(`The server answered ${close.statement.text} with ${said}.`)
+    throw isKnown ? error : Object.assign(error, { code: RESOLUTION_UNKNOWN })
   }
 
   async #fail(isBroken: boolean, isUndone: boolean): Promise<void> {
@@ -236,6 +332,9 @@ class WireSession<Tx> implements Session<Tx> {
   }
 
   async rollback(): Promise<void> {
+    this.close()
+    if (this.#over) return
+    if (!this.#access.isIdle) await this.#access.idle()
     if (this.#over) return
     try {
       await this.#wire.script(this.#bracket.undo)
@@ -245,11 +344,20 @@ class WireSession<Tx> implements Session<Tx> {
     }
   }
 
+  destroy(): void {
+    this.close()
+    this.#end(true)
+  }
+
   #end(broken: boolean): void {
     if (this.#over) return
     this.#over = true
     this.#wire.release(broken)
   }
+}
+
+function savepointAt(depth: number): string {
+  return `nested_${depth}`
 }
 
 function isRejected(result: PromiseSettledResult<unknown>): result is PromiseRejectedResult {

@@ -136,6 +136,7 @@ export class PostgresPhases<Tx> implements PhaseStore<Tx> {
         isOver = true
         await session.rollback()
       },
+      destroy: () => session.destroy?.(),
     }
   }
 
