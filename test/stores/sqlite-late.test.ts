@@ -411,10 +411,22 @@ function methodsOf(object: object): { readonly name: string; call(): unknown }[]
     for (const name of Reflect.ownKeys(at)) if (name !== 'constructor') names.add(name)
   }
   return [...names].flatMap((name) => {
-    const method: unknown = Reflect.get(object, name)
-    if (typeof method !== 'function') return []
-    return [{ name: String(name), call: () => Reflect.apply(method, object, []) }]
+    const method = readOf(object, name)
+    return isMethod(method) ? [{ name: String(name), call: () => method.call(object) }] : []
   })
+}
+
+function readOf(object: object, name: PropertyKey): unknown {
+  try {
+    return Reflect.get(object, name)
+  } catch {
+    // Bun does not tell everything of every statement.
+    return undefined
+  }
+}
+
+function isMethod(value: unknown): value is (this: object) => unknown {
+  return typeof value === 'function'
 }
 
 /** The objects among the properties of an object, symbols included. */
