@@ -18,6 +18,7 @@ export class TransactionAccess {
   #isEnded = false
   #underWay = 0
   #idle: (() => void)[] = []
+  #ended: (() => void)[] = []
 
   /** Whether the app's code has answered or thrown. */
   get isEnded(): boolean {
@@ -69,7 +70,19 @@ export class TransactionAccess {
 
   /** Ends access, at once and for good. */
   end(): void {
+    if (this.#isEnded) return
     this.#isEnded = true
+    for (const listener of this.#ended.splice(0)) listener()
+  }
+
+  /** Has `listener` called the moment access ends, before {@link end} returns. It must not throw. */
+  onEnd(listener: () => void): void {
+    this.#ended.push(listener)
+  }
+
+  /** Whether no statement is under way. */
+  get isIdle(): boolean {
+    return this.#underWay === 0
   }
 
   /** Resolves when every statement that was under way is answered. */

@@ -59,6 +59,35 @@ export interface TransactionHarness<Tx = unknown> extends StoreHarness<Tx> {
    * Absent where a transaction goes on after a statement that failed.
    */
   failStatement?(tx: Tx): Promise<void>
+  /**
+   * Holds everything that goes to the database, and everything that comes back, for `ms` milliseconds
+   * from now on; 0 for not at all. Absent where nothing lies between the process and the database.
+   */
+  readonly delay?: (ms: number) => void
+  /**
+   * Other ways to the database that a handler may keep from its handle: members and what hangs on them,
+   * prepared statements, cursors, nested transactions. Called while the transaction is open; what it
+   * gives is called when the app's access has ended. Absent where `addEffect` is the only way.
+   */
+  keepWays?(tx: Tx): Promise<readonly KeptWay[]>
+  /**
+   * Begins a nested transaction or a savepoint on the handle, adds one row of the app's own in it, and
+   * resolves with the nested part still open. Absent where the library has no such thing.
+   */
+  leaveNested?(tx: Tx): Promise<void>
+  /**
+   * Runs `work` in a transaction that the app itself begins, for checks that join one, and commits it.
+   * Absent where none can be joined.
+   */
+  readonly inOwnTransaction?: (work: (tx: Tx) => Promise<void>) => Promise<void>
+}
+
+/** A way to the database that a handler has kept; see {@link TransactionHarness.keepWays}. */
+export interface KeptWay {
+  /** What was kept, in a word or two. */
+  readonly name: string
+  /** Tries to add one row of the app's own; rejects where that is refused. */
+  addEffect(): Promise<unknown>
 }
 
 /** One check of the transaction contract. */

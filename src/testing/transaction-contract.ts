@@ -4,6 +4,7 @@
  * @module
  */
 
+import { accessChecks } from './contract/access.ts'
 import { beginChecks } from './contract/begin.ts'
 import { commitChecks } from './contract/commit.ts'
 import { heldChecks } from './contract/held.ts'
@@ -16,4 +17,5 @@ export const transactionContract: readonly TransactionCheck[] = [
   ...beginChecks,
   ...transactionQuotaChecks,
   ...heldChecks,
+  ...accessChecks,
 ]

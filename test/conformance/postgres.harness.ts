@@ -10,9 +10,11 @@ import postgres from 'postgres'
 import type { Store } from '../../src/engine/store.ts'
 import { type PostgresStoreOptions, postgresStore } from '../../src/stores/postgres/index.ts'
 import { pack } from '../../src/stores/postgres/record.ts'
-import type { TransactionHarness } from '../../src/testing/harness.ts'
+import type { KeptWay, TransactionHarness } from '../../src/testing/harness.ts'
+import { openProxy } from '../stores/postgres-proxy.ts'
 import { temporaryDatabase } from '../support/postgres.ts'
 import type { Disposable } from './describe.ts'
+import { keepWaysOfPg } from './pg-ways.ts'
 
 /** What a harness is made from. */
 export interface Parts<Tx> {
@@ -24,8 +26,24 @@ export interface Parts<Tx> {
   /** Executes a statement in the transaction under test. */
   executeIn(tx: Tx, text: string): Promise<unknown>
   readonly concurrentTransactions: boolean
+  /** Holds what goes to the database and comes back; see the harness. */
+  readonly delay?: ((ms: number) => void) | undefined
+  /** Other ways from the handle to the database; see the harness. */
+  readonly keepWays?: ((tx: Tx) => Promise<readonly KeptWay[]>) | undefined
+  /**
+   * Begins a nested part of the transaction with the library's own means, adds an effect in it with
+   * {@link EFFECT}, and leaves it open.
+   *
+   * @default a savepoint
+   */
+  readonly leaveNested?: ((tx: Tx) => Promise<void>) | undefined
+  /** Runs `work` in a transaction of the app's own; see the harness. */
+  readonly inOwnTransaction?: ((work: (tx: Tx) => Promise<void>) => Promise<void>) | undefined
   end(): Promise<void>
 }
+
+/** The statement that adds an effect. */
+export const EFFECT = 'insert into effects default values'
 
 /** A harness, with its end. */
 export type Harness<Tx> = TransactionHarness<Tx> & Disposable
@@ -41,14 +59,25 @@ export interface HarnessOptions extends PostgresStoreOptions {
 /** A store over `pg`. */
 export async function pgHarness(options: HarnessOptions = {}): Promise<Harness<pg.PoolClient>> {
   const { url, drop } = await database(options)
-  const [one, two] = [poolOf(url, options.pool), poolOf(url, options.pool)]
+  const proxy = await openProxy(url)
+  const [one, two] = [poolOf(proxy.url, options.pool), poolOf(url, options.pool)]
   return harnessOf({
     ...{ store: postgresStore(one, options), peer: postgresStore(two, options) },
     ...{ schema: options.schema ?? 'reprise', concurrentTransactions: true },
     execute: async (text, values = []) => (await one.query(text, [...values])).rows,
     executeIn: (tx, text) => tx.query(text),
+    delay: proxy.delay,
+    keepWays: keepWaysOfPg,
+    async inOwnTransaction(work) {
+      const connection = await one.connect()
+      await connection.query('begin')
+      await work(connection)
+      await connection.query('commit')
+      connection.release()
+    },
     async end() {
       await Promise.all([one.end(), two.end()])
+      await proxy.close()
       await drop()
     },
   })
@@ -114,7 +143,15 @@ export async function harnessOf<Tx>(parts: Parts<Tx>): Promise<Harness<Tx>> {
       await execute(shift(parts.schema), [ms, ids?.map(hex).join(',') ?? null])
     },
     async addEffect(tx) {
-      await executeIn(tx, 'insert into effects default values')
+      await executeIn(tx, EFFECT)
+    },
+    ...(parts.delay && { delay: parts.delay }),
+    ...(parts.keepWays && { keepWays: parts.keepWays }),
+    ...(parts.inOwnTransaction && { inOwnTransaction: parts.inOwnTransaction }),
+    async leaveNested(tx) {
+      if (parts.leaveNested !== undefined) return parts.leaveNested(tx)
+      await executeIn(tx, 'savepoint left_open')
+      await executeIn(tx, EFFECT)
     },
     countEffects: async () => (await execute('select id from effects')).length,
     async failStatement(tx) {

@@ -1,5 +1,5 @@
 /**
- * A wire to the database that counts flights and can be cut.
+ * A wire to the database that counts flights, can be slow, and can be cut.
  *
  * @module
  */
@@ -17,6 +17,8 @@ export interface Proxy {
   reset(): void
   /** Lets the next message that contains `text` through, and cuts the wire before its answer. */
   cutAfter(text: string): void
+  /** Holds everything for `ms` milliseconds each way from now on, in order; 0 for not at all. */
+  delay(ms: number): void
   close(): Promise<void>
 }
 
@@ -24,7 +26,16 @@ export interface Proxy {
 export async function openProxy(url: string): Promise<Proxy> {
   const target = new URL(url)
   const sockets = new Set<Socket>()
-  const state = { flights: 0, sent: '', isServerHeard: true, cut: '' }
+  const state = { flights: 0, sent: '', isServerHeard: true, cut: '', delayMs: 0 }
+  /** Passes things on in the order in which they came, each after the delay. */
+  const inOrder = () => {
+    const held: (() => void)[] = []
+    return (pass: () => void) => {
+      if (state.delayMs === 0 && held.length === 0) return pass()
+      held.push(pass)
+      setTimeout(() => held.shift()?.(), state.delayMs)
+    }
+  }
   const server = createServer((client) => {
     const upstream = connect(Number(target.port || 5432), target.hostname)
     const ends = [client, upstream]
@@ -38,20 +49,23 @@ export async function openProxy(url: string): Promise<Proxy> {
       })
     }
     let isCut = false
+    const [toServer, toClient] = [inOrder(), inOrder()]
     client.on('data', (chunk) => {
       if (state.isServerHeard) state.flights++
       state.isServerHeard = false
       state.sent += chunk.toString('latin1')
-      upstream.write(chunk)
+      toServer(() => upstream.write(chunk))
       if (state.cut === '' || !chunk.includes(state.cut)) return
       state.cut = ''
       isCut = true
     })
     upstream.on('data', (chunk) => {
       state.isServerHeard = true
-      // Cut only when the answer is there, so that the server has done what it was told.
-      if (isCut) client.destroy()
-      else client.write(chunk)
+      toClient(() => {
+        // Cut only when the answer is there, so that the server has done what it was told.
+        if (isCut) client.destroy()
+        else client.write(chunk)
+      })
     })
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
@@ -71,6 +85,9 @@ export async function openProxy(url: string): Promise<Proxy> {
     reset: () => Object.assign(state, { flights: 0, sent: '' }),
     cutAfter(text) {
       state.cut = text
+    },
+    delay(ms) {
+      state.delayMs = ms
     },
     async close() {
       for (const socket of sockets) socket.destroy()

@@ -68,6 +68,11 @@ export interface Session<Tx> {
   commit(last: Call): Promise<Rows>
   /** Undoes everything since the start; the session is over. Never rejects. */
   rollback(): Promise<void>
+  /**
+   * Gives the connection up at once, whatever is under way on it; the database undoes what it has not
+   * been told to commit. Absent where the library has no way to do so. Never throws.
+   */
+  destroy?(): void
 }
 
 /** How a transaction is begun whose claim goes with its first statement. */
@@ -83,7 +88,7 @@ export interface Holding {
 
 /** A transaction that is begun, and its key claimed, together with the first statement on the handle. */
 export interface HeldSession<Tx>
-  extends Pick<Session<Tx>, 'handle' | 'query' | 'close' | 'commit' | 'rollback'> {
+  extends Pick<Session<Tx>, 'handle' | 'query' | 'close' | 'commit' | 'rollback' | 'destroy'> {
   /** Begins and claims, unless the first statement has; rejects with what `failed` gave. */
   claim(): Promise<void>
   /** Rejects everything with what `refuse` gives, which is called at the first; before anything was sent. */

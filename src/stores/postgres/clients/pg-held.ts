@@ -14,6 +14,7 @@
  * @module
  */
 
+import { TransactionAccess } from '../../../engine/transaction-access.ts'
 import type { Call, HeldSession, Holding, Rows, Session } from '../client.ts'
 import type { PgPoolClient } from './pg.ts'
 import { firstStatement, type Given, travelling } from './pg-first-statement.ts'
@@ -41,7 +42,7 @@ export class PgHeldSession<Tx extends PgPoolClient> implements HeldSession<Tx> {
     this.#connection = connection
     this.#wire = wire
     this.#holding = holding
-    this.#session = sessionOn(wire, holding.isolation)
+    this.#session = sessionOn(wire, holding.isolation, new TransactionAccess())
     this.#begin = beginOf(holding.isolation)
     const query = (...args: readonly unknown[]) => this.#query(args)
     this.handle = new Proxy(connection, {

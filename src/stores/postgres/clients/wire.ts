@@ -7,6 +7,7 @@
  * @module
  */
 
+import { TransactionAccess } from '../../../engine/transaction-access.ts'
 import type { Isolation } from '../../../engine/transactions.ts'
 import type { Answer, Call, Opening, Rows, Session } from '../client.ts'
 import { isDisconnected } from '../faults.ts'
@@ -14,6 +15,11 @@ import { isDisconnected } from '../faults.ts'
 /** One connection, for as long as the store uses it. */
 export interface Wire<Tx> {
   readonly handle: Tx
+  /**
+   * Makes what the app's code is given in the place of `handle`: it refuses to work once `access` has
+   * ended, and counts the statements that are under way in it.
+   */
+  guard?(access: TransactionAccess): Tx
   send(call: Call): Promise<Rows>
   /** Executes a text of one or several statements, without values; gives the last one's command. */
   script(text: string): Promise<string>
@@ -67,9 +73,13 @@ export function beginOn<Tx>(
   return openOn(wire, first, transaction(isolation))
 }
 
-/** The session of a transaction that somebody else begins, by {@link beginOf}. */
-export function sessionOn<Tx>(wire: Wire<Tx>, isolation: Isolation | undefined): Session<Tx> {
-  return new WireSession(wire, transaction(isolation), [])
+/** The session of a transaction that somebody else begins, by {@link beginOf}, and gives access to. */
+export function sessionOn<Tx>(
+  wire: Wire<Tx>,
+  isolation: Isolation | undefined,
+  access: TransactionAccess,
+): Session<Tx> {
+  return new WireSession(wire, { bracket: transaction(isolation), rows: [], access })
 }
 
 /** The statement that begins a transaction. */
@@ -107,13 +117,17 @@ async function openOn<Tx>(wire: Wire<Tx>, first: Call, bracket: Bracket): Promis
   const answers: Answer[] = []
   try {
     const flight = first.statement.isTextual && wire.fly?.([bracket.open, first], answers)
-    if (!flight) return new WireSession(wire, bracket, await opened(wire, first, bracket))
+    if (!flight) return sessionOf(wire, bracket, await opened(wire, first, bracket))
     await flight
-    return new WireSession(wire, bracket, answers[1]?.rows ?? [])
+    return sessionOf(wire, bracket, answers[1]?.rows ?? [])
   } catch (error) {
-    await new WireSession(wire, bracket, []).rollback()
+    await sessionOf(wire, bracket, []).rollback()
     throw error
   }
+}
+
+function sessionOf<Tx>(wire: Wire<Tx>, bracket: Bracket, rows: Rows): WireSession<Tx> {
+  return new WireSession(wire, { bracket, rows, access: new TransactionAccess() })
 }
 
 /** What the first statement answered, in what `bracket` opens. */
@@ -153,20 +167,31 @@ export async function inSavepoint<T>(
   }
 }
 
+interface SessionParts {
+  readonly bracket: Bracket
+  /** What the first statement answered. */
+  readonly rows: Rows
+  /** What the app's code may do on the handle. */
+  readonly access: TransactionAccess
+}
+
 class WireSession<Tx> implements Session<Tx> {
   readonly rows: Rows
   readonly #wire: Wire<Tx>
   readonly #bracket: Bracket
+  readonly #access: TransactionAccess
+  #handle: Tx | undefined
   #over = false
 
-  constructor(wire: Wire<Tx>, bracket: Bracket, rows: Rows) {
+  constructor(wire: Wire<Tx>, { bracket, rows, access }: SessionParts) {
     this.rows = rows
     this.#wire = wire
     this.#bracket = bracket
+    this.#access = access
   }
 
   get handle(): Tx {
-    return this.#wire.handle
+    return (this.#handle ??= this.#handleIn(this.#access))
   }
 
   query(call: Call): Promise<Rows> {
@@ -177,22 +202,44 @@ class WireSession<Tx> implements Session<Tx> {
     await this.#wire.script(text)
   }
 
+  /** Each part has a handle of its own, which is over with the part. */
   nested<T>(work: (handle: Tx) => Promise<T>): Promise<T> {
-    const { handle } = this
+    const access = new TransactionAccess()
     return inSavepoint(
       (text) => this.#wire.script(text),
-      () => work(handle),
+      async () => {
+        try {
+          return await work(this.#handleIn(access))
+        } finally {
+          access.end()
+          await access.idle()
+        }
+      },
     )
   }
 
-  close(): void {}
+  close(): void {
+    this.#access.end()
+  }
 
+  /** Waits for the statements of the app that are under way, then sends the last one. */
   commit(last: Call): Promise<Rows> {
+    this.close()
+    return this.#access.isIdle
+      ? this.#commit(last)
+      : this.#access.idle().then(() => this.#commit(last))
+  }
+
+  #commit(last: Call): Promise<Rows> {
     if (this.#over) return Promise.reject(new Error('The transaction is over.'))
     const answers: Answer[] = []
     const { close } = this.#bracket
     const flight = last.statement.isTextual && this.#wire.fly?.([last, close], answers)
     return flight ? this.#land(flight, answers) : this.#close(last)
+  }
+
+  #handleIn(access: TransactionAccess): Tx {
+    return this.#wire.guard?.(access) ?? this.#wire.handle
   }
 
   /** The last statement and the close were sent; the close is skipped where the statement fails. */
@@ -236,6 +283,9 @@ class WireSession<Tx> implements Session<Tx> {
   }
 
   async rollback(): Promise<void> {
+    this.close()
+    if (this.#over) return
+    if (!this.#access.isIdle) await this.#access.idle()
     if (this.#over) return
     try {
       await this.#wire.script(this.#bracket.undo)
@@ -243,6 +293,11 @@ class WireSession<Tx> implements Session<Tx> {
     } catch {
       this.#end(true)
     }
+  }
+
+  destroy(): void {
+    this.close()
+    this.#end(true)
   }
 
   #end(broken: boolean): void {
