@@ -127,7 +127,7 @@ describe.each(clients())('tx once it is closed, on $name', (client) => {
 
   it('refuses iterators that it began before, and commits although one is not at its end', async () => {
     const { store, handle } = await setUp(client)
-    for (let n = 0; n < 300; n++) addRow(handle, n)
+    fill(handle, 300)
     const transaction = await open(store.transactions.begin(sampleRequest()))
     const statement = transaction.tx.prepare('select n from app_rows') as SqliteStatement &
       Iterating
@@ -146,7 +146,7 @@ describe.each(clients())('tx once it is closed, on $name', (client) => {
 
   it('rolls back although an iterator is not at its end', async () => {
     const { store, handle } = await setUp(client)
-    for (let n = 0; n < 300; n++) addRow(handle, n)
+    fill(handle, 300)
     const transaction = await open(store.transactions.begin(sampleRequest()))
     const statement = transaction.tx.prepare('select n from app_rows') as SqliteStatement &
       Iterating
@@ -163,9 +163,9 @@ describe.each(clients())('tx once it is closed, on $name', (client) => {
     const transaction = await open(store.transactions.begin(sampleRequest()))
     const tx = transaction.tx as Handle & Transacting
     if (client.name === 'node:sqlite') return expect(tx.transaction).toBeUndefined()
-    let owner: unknown
+    const owners: unknown[] = []
     const add = tx.transaction(function add(this: unknown) {
-      owner = this
+      owners.push(this)
       tx.exec('insert into app_rows values (7)')
     })
     const nested = client.name === 'libsql' ? undefined : add.immediate
@@ -175,7 +175,7 @@ describe.each(clients())('tx once it is closed, on $name', (client) => {
     for (const call of [add, add.immediate, add.deferred, add.exclusive]) {
       expect(errorOf(() => call?.call(add))).toMatchObject(OVER)
     }
-    const reached = [add.database, (owner as Transacting | undefined)?.database, tx]
+    const reached = [add.database, (owners[0] as Transacting | undefined)?.database, tx]
     for (const database of reached as (Handle | undefined)[]) {
       if (database !== undefined) expect(errorOf(() => addRow(database, 7))).toMatchObject(OVER)
     }
@@ -362,7 +362,7 @@ describe.each(clients())(
       const joined = await open(store.transactions.begin({ ...request, join: handle }))
       handle.exec('commit')
       handle.exec('begin')
-      await expect(joined.commit(sampleFinish())).rejects.toThrow()
+      await expect(joined.commit(sampleFinish())).rejects.toThrow('no such savepoint')
       handle.exec('commit')
 
       expect(await store.find(request.id)).toBeUndefined()
@@ -432,11 +432,17 @@ function isMethod(value: unknown): value is (this: object) => unknown {
 /** The objects among the properties of an object, symbols included. */
 function objectsIn(object: object): object[] {
   const values = Reflect.ownKeys(object).map((key): unknown => Reflect.get(object, key))
-  return values.filter((value) => typeof value === 'object' && value !== null) as object[]
+  return values.filter((value) => typeof value === 'object' && value !== null)
 }
 
 function addRow(handle: Handle, n: number): void {
   handle.prepare('insert into app_rows values (?)').run(n)
+}
+
+/** Adds that many rows, from 0 on. */
+function fill(handle: Handle, count: number): void {
+  const numbers = Array.from({ length: count }, (_, n) => `(${n})`)
+  handle.exec(`insert into app_rows values ${numbers.join()}`)
 }
 
 function rows(handle: Handle): unknown[] {

@@ -80,6 +80,7 @@ class Guard {
     if (known !== undefined) return known
     // A proxy must show some properties of its target as they are. This one has none of its own.
     const target = typeof real === 'function' ? () => {} : {}
+    // It behaves as the real object does, and so is of its type.
     const standIn = new Proxy(target, new StandIn(this, { real, kind })) as T
     this.#standIns.set(real, standIn)
     origins.set(standIn, { real, guard: this })
