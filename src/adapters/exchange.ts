@@ -20,6 +20,11 @@ export interface Exchange {
   readonly ip: string | null
   /** The field lines of a header, one entry per line as received; the name in lower case. */
   lines(name: string): readonly string[]
+  /**
+   * Whether the one line that `lines` gives may be several, which the platform has joined. Absent where
+   * the platform keeps lines apart.
+   */
+  isJoined?(name: string): boolean
   /** The first of them. */
   line(name: string): string | null
   /** Digest of the body; must leave the body to whoever reads it next. */

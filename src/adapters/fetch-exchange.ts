@@ -11,14 +11,20 @@ import { copyOfBody, digestOf, type OpenBody, textOf } from './fetch-body.ts'
 export interface FetchExchangeOptions {
   readonly route?: string | null
   readonly ip?: string | null
+  /** The field lines of a header as they were sent, where the platform has kept them. */
+  readonly sentLines?: (name: string) => readonly string[]
   /** The body, where somebody has read it before and kept it. */
   readonly open?: OpenBody
 }
+
+/** What `Headers` puts between the lines of a header. */
+const JOINT = ', '
 
 /** The exchange of a `Request`. */
 export function fetchExchange(request: Request, options: FetchExchangeOptions = {}): Exchange {
   const { pathname, search } = new URL(request.url)
   const { route = null, ip = null, open = () => copyOfBody(request) } = options
+  const sent = (name: string) => options.sentLines?.(name) ?? []
   return {
     method: request.method,
     path: pathname,
@@ -26,9 +32,16 @@ export function fetchExchange(request: Request, options: FetchExchangeOptions = 
     query: search.slice(1),
     ip,
     lines(name) {
-      // Repeated lines come joined by commas, which no key may contain unquoted.
       const value = request.headers.get(name)
-      return value === null ? [] : [value]
+      if (value === null) return []
+      if (!value.includes(JOINT)) return [value]
+      const lines = sent(name)
+      // A middleware may have changed the header; then nobody knows of which lines it is.
+      return lines.join(JOINT) === value ? lines : [value]
+    },
+    isJoined(name) {
+      const value = request.headers.get(name)
+      return value?.includes(JOINT) === true && sent(name).join(JOINT) !== value
     },
     line: (name) => request.headers.get(name),
     digest: (type, bodyOptions) => digestOf(open, type, bodyOptions),

@@ -39,7 +39,9 @@ export function idempotent<C extends Context = Context, Tx = never>(
   const guard = new Guard<C, Tx>(reprise, options)
   return async function idempotency(c: Context, next) {
     const request = rawOf(c)
-    const exchange = fetchExchange(request, { route: routeOf(c), ip: ipOf(c), open: bodyOf(c) })
+    const sentLines = (name: string) => sentLinesOf(request, incomingOf(c), name)
+    const known = { route: routeOf(c), ip: ipOf(c), sentLines, open: bodyOf(c) }
+    const exchange = fetchExchange(request, known)
     if (!guard.takes(exchange)) return next()
     markProtected(c)
     const protecting = protectFetch({
@@ -137,6 +139,21 @@ function platformContextOf(c: Context): unknown {
 function incomingOf({ env }: Context): IncomingMessage | undefined {
   // Whatever the platform gives: another may have something else by this name.
   return (env as { incoming?: IncomingMessage } | undefined)?.incoming
+}
+
+/** The field lines of a header as Node's server has them; `Headers` has them joined. */
+function sentLinesOf(
+  raw: Request,
+  incoming: IncomingMessage | undefined,
+  name: string,
+): readonly string[] {
+  // A request that somebody else has made has headers of its own.
+  if (incoming === undefined || !hiddenIn(raw).includes(incoming)) return []
+  const { rawHeaders } = incoming
+  // Names and values take turns.
+  return rawHeaders.filter(
+    (_, index) => index % 2 === 1 && rawHeaders[index - 1]?.toLowerCase() === name,
+  )
 }
 
 /** What `c.req` keeps of a body, by how it was read; older versions keep `json` as well. */

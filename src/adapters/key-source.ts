@@ -14,6 +14,16 @@ import type { Exchange } from './exchange.ts'
 import type { HttpOptions, RouteRules } from './options.ts'
 
 /**
+ * `Headers` joins the lines of a header, so that `"a` and `b"` in two lines look like `"a, b"` in one.
+ * RFC 9651 (4.2) warns of strings that are split over lines, and lets a parser fail on them.
+ */
+const JOINED: KeyResult = {
+  kind: 'invalid',
+  reason: 'multiple-lines',
+  detail: 'The header occurs more than once, or has a comma and a space, which looks the same here',
+}
+
+/**
  * Finds and checks the key.
  *
  * @throws RepriseError `idempotency-key-expired`
@@ -24,9 +34,21 @@ export function readKey<Req>(
   { rules, options }: { readonly rules: RouteRules; readonly options: HttpOptions<Req> },
 ): KeyResult | PromiseLike<KeyResult> {
   const lines = linesOf(request, exchange, { rules, options })
-  return isLater(lines)
-    ? lines.then((later) => keyIn(later, rules, options))
-    : keyIn(lines, rules, options)
+  // What has to be waited for is a field of the body, or what a function of the app's gave.
+  if (isLater(lines)) return lines.then((later) => keyIn(later, rules, options))
+  const found = keyIn(lines, rules, options)
+  const header = headerOf(rules, options)
+  return found.kind === 'key' && header !== undefined && exchange.isJoined?.(header) === true
+    ? JOINED
+    : found
+}
+
+/** The header that the key is in, in lower case, if it is in one. */
+function headerOf<Req>({ dialect }: RouteRules, { key: source }: HttpOptions<Req>) {
+  if (source === undefined) return dialect.header.toLowerCase()
+  return typeof source !== 'function' && 'header' in source
+    ? source.header.toLowerCase()
+    : undefined
 }
 
 function keyIn<Req>(

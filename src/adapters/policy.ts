@@ -239,6 +239,7 @@ function errorsOf<Req>(
     ['idempotency-retry-later', isServed],
     ['idempotency-quota-exceeded', quota !== undefined],
     ['idempotency-input-invalid', isServed],
+    ['idempotency-identity-invalid', true],
   ]
   return possible.flatMap(([code, isPossible]) => {
     if (!isPossible) return []

@@ -66,13 +66,13 @@ export class Output {
   document(document: unknown): void {
     if (this.#hasDocument) throw new TypeError('A command prints one document.')
     this.#hasDocument = true
-    this.#io.stdout.write(`${JSON.stringify(document, undefined, 2)}\n`)
+    this.#io.stdout.write(`${printableJson(document, 2)}\n`)
   }
 
   /** One event of a stream: a line of JSON, or of text. */
   event(document: unknown, text: string): void {
     this.#hasDocument = true
-    this.#io.stdout.write(`${this.isJson ? JSON.stringify(document) : text}\n`)
+    this.#io.stdout.write(`${this.isJson ? printableJson(document) : text}\n`)
   }
 
   /** Clears the terminal and prints a screen. */
@@ -179,4 +179,21 @@ export function printable(text: string): string {
     const code = char.codePointAt(0) ?? 0
     return `\\u${code.toString(16).padStart(4, '0')}`
   })
+}
+
+/**
+ * JSON that steers no terminal: what `JSON.stringify` leaves as it is (DEL, the control characters of
+ * eight bits, marks that turn the direction of text) is written as escapes, which mean the same.
+ *
+ * @param indent - spaces for each level; without it, all is on one line
+ */
+export function printableJson(document: unknown, indent?: number): string {
+  const json = JSON.stringify(document, undefined, indent)
+  return json.replaceAll(/[\u007f-\u009f\p{Cf}]/gu, (char) =>
+    // JSON escapes units of UTF-16, of which some characters have two.
+    char
+      .split('')
+      .map((unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
+      .join(''),
+  )
 }

@@ -24,6 +24,7 @@ export const CLIENT_ERROR_CODES = [
   'idempotency-retry-later',
   'idempotency-quota-exceeded',
   'idempotency-input-invalid',
+  'idempotency-identity-invalid',
 ] as const
 
 /** Every code that only the developers of the server see. */

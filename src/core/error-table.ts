@@ -157,6 +157,14 @@ export const INPUT_INVALID: ErrorEntry<'idempotency-input-invalid'> = {
   retryable: false,
   hint: 'Nothing was started and the key is free. Correct the request and send it again.',
 }
+/** `idempotency-identity-invalid` */
+export const IDENTITY_INVALID: ErrorEntry<'idempotency-identity-invalid'> = {
+  code: 'idempotency-identity-invalid',
+  status: 400,
+  title: 'The caller or the operation has a character that cannot be stored',
+  retryable: false,
+  hint: 'Nothing was stored, and no retry will change that. Ask as a caller whose name can be stored.',
+}
 /** `reprise-options-invalid` */
 export const OPTIONS_INVALID: ErrorEntry<'reprise-options-invalid'> = {
   code: 'reprise-options-invalid',
@@ -290,6 +298,7 @@ export const ERRORS: { readonly [Code in ErrorCode]: ErrorEntry<Code> } = {
   'idempotency-retry-later': RETRY_LATER,
   'idempotency-quota-exceeded': QUOTA_EXCEEDED,
   'idempotency-input-invalid': INPUT_INVALID,
+  'idempotency-identity-invalid': IDENTITY_INVALID,
   'reprise-options-invalid': OPTIONS_INVALID,
   'reprise-lease-lost': LEASE_LOST,
   'reprise-schema-missing': SCHEMA_MISSING,

@@ -4,8 +4,8 @@
  * @module
  */
 
-import { STORE_UNAVAILABLE } from '../core/error-table.ts'
-import { RepriseError } from '../core/errors.ts'
+import { IDENTITY_INVALID, STORE_UNAVAILABLE } from '../core/error-table.ts'
+import { isRepriseError, RepriseError } from '../core/errors.ts'
 import { isLater } from '../core/later.ts'
 import { STARTED } from '../core/record.ts'
 import type { Context } from './context.ts'
@@ -53,6 +53,8 @@ function send<Tx>(
     return !isGranted(result) || isInTime ? result : lapsed(context, job, { result, asking })
   }
   return ask(context, job, sending).then(heard, (error: unknown) => {
+    // The store has refused it for good: there is no record, and there will be none.
+    if (isRepriseError(error) && error.code === IDENTITY_INVALID.code) throw error
     giveUp(context, { sending, asking })
     return askAgain(context, job, { asking, askedAt, error }).then(heard)
   })

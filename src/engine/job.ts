@@ -4,6 +4,8 @@
  * @module
  */
 
+import { IDENTITY_INVALID } from '../core/error-table.ts'
+import { RepriseError } from '../core/errors.ts'
 import { recordId } from '../core/identity.ts'
 import { invalid, type ResolvedRunOptions } from '../core/options.ts'
 import type { Quota } from '../core/quota.ts'
@@ -96,6 +98,9 @@ export function createJob(
   const [fingerprint] = fingerprints
   if (caller === '') throw invalid('caller is empty: say on whose behalf each request comes')
   if (operation === '' || key === '') throw invalid('operation and key must not be empty')
+  refuseNul('caller', caller)
+  refuseNul('operation', operation)
+  refuseNul('key', key)
   if (fingerprint === undefined) throw invalid('fingerprints must name at least one')
 
   const id = recordId(request.identity ?? [caller, operation, key], key)
@@ -114,5 +119,17 @@ export function createJob(
     options,
     startedAt,
     trace: {},
+  }
+}
+
+/**
+ * Refuses what PostgreSQL cannot hold in any encoding, whatever the store is: an app that moves to
+ * another store must not find requests refused that were answered before.
+ *
+ * @throws RepriseError `idempotency-identity-invalid`
+ */
+function refuseNul(name: string, value: string): void {
+  if (value.includes('\0')) {
+    throw new RepriseError(IDENTITY_INVALID, `The ${name} has a NUL character`)
   }
 }

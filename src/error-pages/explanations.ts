@@ -174,6 +174,16 @@ export const EXPLANATIONS: Readonly<Record<ErrorCode, Explanation>> = {
     developer: 'The schema given as `input` of the operation refused it.',
     operator: 'Many of these point to a client of another version.',
   },
+  'idempotency-identity-invalid': {
+    happened:
+      'A record names its caller, operation and key. One of these has a NUL character, which is refused with every store, or a character that the encoding of the database lacks, such as a Cyrillic letter in a PostgreSQL database with the encoding LATIN1. Nothing was stored. What a handler did in its transaction was undone.',
+    client:
+      'Do not retry: the answer will be the same. A name that you chose, such as that of an account, has to do without that character.',
+    developer:
+      'Give `caller` and `operation` as ids, or as digests of names (`hashSecret`), not as free text. In transaction mode PostgreSQL is told the caller at the end, so the handler has run before this answer.',
+    operator:
+      'The event `store_error` has the cause. Keep records in a database with the encoding UTF8: `show server_encoding` tells which it has.',
+  },
   'reprise-options-invalid': {
     happened:
       'Thrown when Reprise, a store or a dialect is created with options that can not be right.',

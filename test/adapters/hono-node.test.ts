@@ -63,6 +63,35 @@ function incomingOf(c: Context): IncomingMessage {
   return (c.env as { incoming: IncomingMessage }).incoming
 }
 
+describe('a key with a comma and a space', () => {
+  const send = async (lines: readonly string[], before?: MiddlewareHandler) => {
+    const app = new Hono()
+    if (before !== undefined) app.use(before)
+    app.use(idempotent(createReprise({ store: memoryStore() }), { caller: () => 'acct_1' }))
+    app.post('/items', (c) => c.text('done', 201))
+    const served = await listen(getRequestListener(app.fetch))
+    open.push(served)
+    const headers = lines.map((line): [string, string] => ['Idempotency-Key', line])
+    const message = { method: 'POST', path: '/items', headers, body: '' }
+    return (await new Sending(served.port, bytesOf(message)).answer).status
+  }
+
+  test("is one key in one line, as Node's server has the lines", async () => {
+    expect(await send(['"key, 1"'])).toBe(201)
+    expect(await send(['"key', '1"'])).toBe(400)
+  })
+
+  test('is refused where a middleware has set it, because nobody knows the lines', async () => {
+    const set: MiddlewareHandler = (c, next) => {
+      const headers = new Headers(c.req.raw.headers)
+      headers.set('Idempotency-Key', '"key, 1"')
+      c.req.raw = new Request(c.req.raw, { headers })
+      return next()
+    }
+    expect(await send(['"key-1"'], set)).toBe(400)
+  })
+})
+
 describe('a body that comes with its head', () => {
   const readers: Readonly<Record<string, (c: Context) => unknown>> = {
     'c.req.text()': (c) => c.req.text(),

@@ -42,6 +42,20 @@ describe('C-10 keys', () => {
     const { stdout } = await world.on(['keys', 'list'])
     expect(['\u001b', '\u202e'].filter((control) => stdout.includes(control))).toEqual([])
   })
+
+  test('C-05 nor does it as JSON, which says the same', async () => {
+    await world.up()
+    // CSI of eight bits, DEL, a change of direction, and a tag of two units.
+    const key = 'k\u009b2J\u007f\u0080\u202e\u2066\u{e0001}é'
+    await world.record({ age: '1 hour', key })
+    for (const command of ['list', 'get']) {
+      const name = command === 'get' ? [key] : []
+      const { stdout, document } = await world.on(['keys', command, ...name, '--json'])
+      expect(stdout).not.toMatch(/[\u007f-\u009f\p{Cf}]/u)
+      expect(stdout).toContain('\\u009b2J\\u007f\\u0080\\u202e\\u2066\\udb40\\udc01é')
+      expect(document).toMatchObject(command === 'get' ? { key } : { items: [{ key }] })
+    }
+  })
 })
 
 describe('C-36 what changes something', () => {

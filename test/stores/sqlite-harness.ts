@@ -1,7 +1,7 @@
 import { describe } from 'vitest'
 import type { SqliteStoreOptions } from '../../src/stores/sqlite/index.ts'
 import { sqliteStore } from '../../src/stores/sqlite/index.ts'
-import type { TransactionHarness } from '../../src/testing/harness.ts'
+import type { KeptWay, TransactionHarness } from '../../src/testing/harness.ts'
 import {
   describeContract,
   describeDifferential,
@@ -55,12 +55,41 @@ export async function sqliteHarness(
         tx.exec('insert or rollback into app_doomed values (null)')
       } catch {}
     },
+    async keepWays(tx: Handle) {
+      return waysOf(tx)
+    },
+    async leaveNested(tx: Handle) {
+      tx.exec('savepoint left_open; insert into app_effects values (1)')
+    },
+    async inOwnTransaction(work) {
+      one.exec('begin')
+      await work(one)
+      one.exec('commit')
+    },
     async dispose() {
       one.close()
       if (other !== one) other.close()
       remove()
     },
   }
+}
+
+/** What a handler can keep from its handle, by which it could write later. */
+function waysOf(tx: Handle): readonly KeptWay[] {
+  const insert = 'insert into app_effects values (1)'
+  const statement = tx.prepare(insert)
+  const { exec } = tx
+  const way = (name: string, addEffect: () => unknown): KeptWay => ({
+    name,
+    addEffect: async () => addEffect(),
+  })
+  return [
+    way('a new statement', () => tx.prepare(insert).run()),
+    way('a prepared statement', () => statement.run()),
+    way('a bound method', exec.bind(tx, insert)),
+    way('a savepoint', () => tx.exec(`savepoint late; ${insert}; release late`)),
+    way('a transaction', () => tx.exec(`begin; ${insert}; commit`)),
+  ]
 }
 
 const SHIFT = `

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { Refusal } from '../../src/engine/store.ts'
 import type { OpenTransaction } from '../../src/engine/transactions.ts'
+import { transactionState } from '../../src/stores/sqlite/client.ts'
 import { sqliteStore } from '../../src/stores/sqlite/index.ts'
 import { rivalOf, sampleFinish, sampleRequest } from '../../src/testing/contract/sample.ts'
 import { type Client, clients, type Handle } from './sqlite-clients.ts'
@@ -114,7 +115,7 @@ describe.each(clients())('a connection of the user on $name', (client) => {
     const request = sampleRequest()
     const transaction = await open(store.transactions.begin({ ...request, connection }))
     addEffect(transaction.tx)
-    expect(transaction.tx).toBe(connection)
+    expect(transactionState(connection)).toBe(true)
     await transaction.commit(sampleFinish())
 
     expect((await store.find(request.id))?.status).toBe('finished')

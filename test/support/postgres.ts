@@ -10,11 +10,15 @@ export interface TemporaryDatabase {
   drop(): Promise<void>
 }
 
-/** Makes an empty database on the run's server. */
-export async function temporaryDatabase(): Promise<TemporaryDatabase> {
+/**
+ * Makes an empty database on the run's server.
+ *
+ * @param settings - what else `create database` is told, such as an encoding
+ */
+export async function temporaryDatabase(settings = ''): Promise<TemporaryDatabase> {
   const { url: serverUrl, databasePrefix } = inject('postgres')
   const name = `${databasePrefix}${randomBytes(6).toString('hex')}`
-  await query(serverUrl, `create database ${name} template template0`)
+  await query(serverUrl, `create database ${name} template template0 ${settings}`)
 
   const url = new URL(serverUrl)
   url.pathname = `/${name}`

@@ -5,7 +5,7 @@
  */
 
 import type { Payload, RequestDetail, RequestSummary } from '../../admin/admin.ts'
-import { fittedTable, pairs, printable, table } from '../output.ts'
+import { fittedTable, pairs, printable, printableJson, table } from '../output.ts'
 import { duration, instant } from '../words.ts'
 
 /** How requests are shown in a table. */
@@ -61,7 +61,9 @@ export function requestText(
       ? []
       : ([['before a person', `from ${instant(detail.personAt)}`]] as const)),
   ])
-  const jobs = detail.jobs.map(({ name, state, jobId }) => `  ${state}  ${name}  ${jobId}`)
+  const jobs = detail.jobs.map(
+    ({ name, state, jobId }) => `  ${state}  ${printable(name)}  ${jobId}`,
+  )
   const actions = detail.possibilities.map(
     ({ action, isAllowed, reason }) => `  ${isAllowed ? 'can' : 'can not'} ${action}: ${reason}`,
   )
@@ -73,7 +75,7 @@ export function requestText(
     ),
     ...section('Staged jobs', jobs),
     ...section('What can be done', actions),
-    ...(payload === undefined ? [] : section('Payload', [JSON.stringify(payload, undefined, 2)])),
+    ...(payload === undefined ? [] : section('Payload', [printableJson(payload, 2)])),
   ].join('\n')
 }
 

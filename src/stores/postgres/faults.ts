@@ -4,7 +4,7 @@
  * @module
  */
 
-import { STORE_UNAVAILABLE } from '../../core/error-table.ts'
+import { IDENTITY_INVALID, STORE_UNAVAILABLE } from '../../core/error-table.ts'
 import { RepriseError } from '../../core/errors.ts'
 import type { TransactionFault } from '../../engine/transactions.ts'
 
@@ -33,6 +33,11 @@ const OUTLASTED = 'RP004'
 
 /** Raised by our own function when a claim is refused that goes with the first statement. */
 const REFUSED = 'RP101'
+
+/** What says that the encoding of the database lacks a character. */
+const UNENCODABLE: ReadonlySet<string> = new Set(['22021', '22P05'])
+/** The verbs that bring the names of a request to the database, before anything is done. */
+const FIRST_VERBS: ReadonlySet<string> = new Set(['claim', 'begin a transaction'])
 
 /** Where libraries keep the error that they wrapped. */
 const WRAPPED = ['cause', 'driverError', 'meta', 'driverAdapterError'] as const
@@ -112,8 +117,20 @@ export async function attempt<T>(verb: string, run: () => Promise<T>): Promise<T
   }
 }
 
+/** Whether the encoding of the database lacks a character of a text, or the text has a NUL character. */
+export function isUnencodable(error: unknown): boolean {
+  return causesOf(error).some((cause) => UNENCODABLE.has(codeOf(cause)))
+}
+
+/** A record cannot be stored, because the encoding of the database lacks a character of its names. */
+export function unencodable(cause: unknown): RepriseError {
+  const detail = 'The encoding of the database lacks a character of the caller or the operation'
+  return new RepriseError(IDENTITY_INVALID, detail, { cause })
+}
+
 /** A failure of a verb as who asked is told. */
 export function unavailable(verb: string, cause: unknown): RepriseError {
+  if (FIRST_VERBS.has(verb) && isUnencodable(cause)) return unencodable(cause)
   const code = cause instanceof Error ? property(cause, 'code') : ''
   const detail = `PostgreSQL failed to ${verb}${code === '' ? '' : ` (${code})`}`
   return new RepriseError(STORE_UNAVAILABLE, detail, { cause })

@@ -12,7 +12,7 @@ import type { Finish } from '../../engine/store.ts'
 import type { HeldClaim, OpenTransaction, TransactionRequest } from '../../engine/transactions.ts'
 import type { NewJob } from '../../engine/work.ts'
 import type { Call, HeldSession, Session, Value } from './client.ts'
-import { isOutlasted, isRefused, unavailable } from './faults.ts'
+import { isOutlasted, isRefused, isUnencodable, unavailable, unencodable } from './faults.ts'
 import { keepAlive, type Queries } from './queries.ts'
 import { pack } from './record.ts'
 import type { Running } from './running.ts'
@@ -128,6 +128,7 @@ export class PostgresTransaction<Tx> implements OpenTransaction<Tx> {
       if (rows.length === 0) throw new TransactionEnded()
       stored(request.id)
     } catch (error) {
+      if (isUnencodable(error)) throw unencodable(error)
       throw isOutlasted(error) ? outlasted(error) : error
     } finally {
       this.#end()

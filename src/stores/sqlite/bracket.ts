@@ -13,6 +13,8 @@ export interface Bracket {
   open(): void
   /** Whether all that was done since it was opened is still there. */
   readonly isOpen: boolean
+  /** Writes what is written last, so that `keep` undoes it where the bracket was no longer open. */
+  write(work: () => void): void
   /** May throw because of others, and may then be tried again. */
   keep(): void
   /** Never throws. */
@@ -26,6 +28,7 @@ export function transactionOn(connection: Connection): Bracket {
     get isOpen() {
       return connection.isInTransaction
     },
+    write: (work) => work(),
     keep: () => connection.database.exec('commit'),
     undo: () => connection.rollback(),
   }
@@ -37,8 +40,11 @@ let savepointsMade = 0
  * A savepoint in the open transaction, with the write lock. Savepoints nest: to keep or undo an
  * outer one ends those inside it, which is why their order is written down.
  */
-export function savepointOn({ database, savepoints }: Connection, lock: () => void): Bracket {
+export function savepointOn(connection: Connection, lock: () => void): Bracket {
+  const { database, savepoints } = connection
   const name = `reprise_${++savepointsMade}`
+  const last = `${name}_last`
+  const undoLast = () => database.exec(`rollback to ${last}; release ${last}`)
   const end = (sql: string) => {
     database.exec(sql)
     savepoints.splice(savepoints.indexOf(name))
@@ -50,9 +56,26 @@ export function savepointOn({ database, savepoints }: Connection, lock: () => vo
       savepoints.push(name)
     },
     get isOpen() {
-      return savepoints.includes(name)
+      return connection.isInTransaction && savepoints.includes(name)
     },
-    keep: () => end(`release ${name}`),
+    write(work) {
+      database.exec(`savepoint ${last}`)
+      try {
+        work()
+      } catch (error) {
+        if (connection.isInTransaction) undoLast()
+        throw error
+      }
+    },
+    keep() {
+      try {
+        end(`release ${name}`)
+      } catch (error) {
+        // The user has ended the transaction and begun another one, which is not to have the record.
+        undoLast()
+        throw error
+      }
+    },
     undo() {
       if (!savepoints.includes(name)) return
       try {

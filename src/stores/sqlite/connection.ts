@@ -9,6 +9,7 @@
 
 import { Watchers } from '../watchers.ts'
 import { isLocked, type SqliteDatabase, transactionState } from './client.ts'
+import { realHandle } from './guarded-handle.ts'
 import type { Patience } from './patience.ts'
 import type { Queries } from './queries.ts'
 import { Table } from './table.ts'
@@ -43,8 +44,9 @@ export class Connection {
     this.database = database
   }
 
-  /** The one connection of a handle. */
-  static of(database: SqliteDatabase): Connection {
+  /** The one connection of a handle, or of the handle that a handler's `tx` stands in for. */
+  static of(tx: SqliteDatabase): Connection {
+    const database = realHandle(tx)
     const known = connections.get(database)
     if (known !== undefined) return known
     const connection = new Connection(database)
@@ -113,6 +115,8 @@ export class Connection {
   /** Begins a write transaction. */
   begin(): void {
     this.assertFree()
+    // Those of an earlier transaction ended with it.
+    this.savepoints.length = 0
     this.database.exec('begin immediate')
   }
 

@@ -17,7 +17,8 @@ export type { SqliteStore } from './store.ts'
  *
  * Give the store a handle of its own. In transaction mode a handler runs its statements on that
  * handle, and other requests of the app that use the same handle meanwhile would run theirs inside
- * its transaction. The store itself takes turns: all stores on one handle share one queue. So an
+ * its transaction. The handler's `tx` is a stand-in for the handle: it has the same methods, and
+ * refuses every call once the handler has answered or thrown. The store itself takes turns: all stores on one handle share one queue. So an
  * operation inside of a handler has to join the handler's transaction; without that it waits for
  * the handler, which waits for it, until `busyMs` is over.
  *

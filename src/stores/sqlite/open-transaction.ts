@@ -1,16 +1,23 @@
-import { isRepriseError } from '../../core/errors.ts'
+import { TRANSACTION_OVER } from '../../core/error-table.ts'
+import { isRepriseError, RepriseError } from '../../core/errors.ts'
 import type { KeyRecord } from '../../core/record.ts'
 import { claimed, finished, type Grant } from '../../core/transition.ts'
 import type { Finish } from '../../engine/store.ts'
+import { TransactionAccess } from '../../engine/transaction-access.ts'
 import type { OpenTransaction, TransactionRequest } from '../../engine/transactions.ts'
 import type { Bracket } from './bracket.ts'
 import type { SqliteDatabase } from './client.ts'
+import { checkUsable, type GuardedHandle, guardHandle, realHandle } from './guarded-handle.ts'
 import type { Patience } from './patience.ts'
 import type { Sight, Table } from './table.ts'
 
+const ENDED_WITHIN =
+  'The transaction was ended from within, by a statement of the handler or by an error.'
+
 /** What a transaction that is open was opened with. */
 export interface Opening<Tx> {
-  readonly tx: Tx
+  /** The handle, or the `tx` of another transaction that this one joins. */
+  readonly on: Tx
   readonly outcome: 'execute' | 'recover'
   readonly grant: Grant
   readonly request: TransactionRequest<Tx>
@@ -28,23 +35,32 @@ export class OpenSqliteTransaction<Tx extends SqliteDatabase> implements OpenTra
   readonly outcome: 'execute' | 'recover'
   readonly tx: Tx
   readonly #opening: Opening<Tx>
+  readonly #access = new TransactionAccess()
+  readonly #guarded: GuardedHandle<Tx>
   #end: Promise<void> | undefined
 
   constructor(opening: Opening<Tx>) {
     this.outcome = opening.outcome
-    this.tx = opening.tx
     this.#opening = opening
+    this.#guarded = guardHandle(realHandle(opening.on), () => this.#check())
+    this.tx = this.#guarded.tx
   }
 
-  close(): void {}
+  close(): void {
+    if (this.#access.isEnded) return
+    this.#access.end()
+    this.#guarded.endIterators()
+  }
 
   async commit(finish: Finish): Promise<void> {
     if (this.#end !== undefined) throw new Error('The transaction has ended.')
+    this.close()
     this.#end = this.#commit(finish)
     await this.#end
   }
 
   async rollback(): Promise<void> {
+    this.close()
     this.#end ??= this.#rollback()
     // A commit that is under way is left to end: if it fails, everything is undone too.
     await this.#end.catch(() => {})
@@ -52,6 +68,15 @@ export class OpenSqliteTransaction<Tx extends SqliteDatabase> implements OpenTra
 
   /** Nothing to do: the lock is held by this process, and goes with it. */
   async keepAlive(): Promise<void> {}
+
+  /** Checks that what the handler does now is part of the transaction. */
+  #check(): void {
+    const { on, bracket } = this.#opening
+    this.#access.check()
+    checkUsable(on)
+    // A statement would commit on its own, or in a transaction that the record does not go with.
+    if (!bracket.isOpen) throw new RepriseError(TRANSACTION_OVER, ENDED_WITHIN)
+  }
 
   async #commit(finish: Finish): Promise<void> {
     const { bracket, ended } = this.#opening
@@ -71,15 +96,15 @@ export class OpenSqliteTransaction<Tx extends SqliteDatabase> implements OpenTra
   #store(finish: Finish): void {
     const { bracket, table, sight, request } = this.#opening
     // Outside of the transaction the answer would be stored without the effects.
-    if (!bracket.isOpen) {
-      throw new Error('The transaction was ended from within, by the handler or by an error.')
-    }
+    if (!bracket.isOpen) throw new Error(ENDED_WITHIN)
     const { now } = table.look(request.id)
     const record = finished(this.#claimed(), finish, now)
-    // Under the write lock nobody can have added one; if that ever fails, it shows.
-    if (sight.record === undefined) table.insert(record)
-    else table.put(record)
-    table.count(record.id, request.quota)
+    bracket.write(() => {
+      // Under the write lock nobody can have added one; if that ever fails, it shows.
+      if (sight.record === undefined) table.insert(record)
+      else table.put(record)
+      table.count(record.id, request.quota)
+    })
   }
 
   #claimed(): KeyRecord {

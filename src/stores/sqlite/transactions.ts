@@ -30,6 +30,7 @@ import { type Bracket, savepointOn, transactionOn } from './bracket.ts'
 import { secure } from './check.ts'
 import { isContention, isDuplicate, type SqliteDatabase } from './client.ts'
 import { Connection, type Reservation } from './connection.ts'
+import { checkUsable, realHandle } from './guarded-handle.ts'
 import { OpenSqliteTransaction } from './open-transaction.ts'
 import type { SqliteSettings } from './options.ts'
 import { Patience } from './patience.ts'
@@ -53,7 +54,7 @@ export class SqliteTransactions<Tx extends SqliteDatabase> implements Transactio
   readonly #secured = new WeakSet<SqliteDatabase>()
 
   constructor(database: Tx, { settings, queries }: { settings: SqliteSettings; queries: Queries }) {
-    this.#database = database
+    this.#database = realHandle(database)
     this.#settings = settings
     this.#queries = queries
     this.#home = Connection.of(database)
@@ -93,8 +94,9 @@ export class SqliteTransactions<Tx extends SqliteDatabase> implements Transactio
     request: TransactionRequest<Tx>,
     patience: Patience,
   ): Promise<OpenTransaction<Tx> | Refusal> {
-    const tx = request.connection ?? this.#database
-    const connection = Connection.of(tx)
+    const on = request.connection ?? this.#database
+    checkUsable(on)
+    const connection = Connection.of(on)
     if (request.connection !== undefined) await this.#secure(connection, patience)
 
     // Most that are refused are replays: they need no write lock.
@@ -104,32 +106,33 @@ export class SqliteTransactions<Tx extends SqliteDatabase> implements Transactio
 
     await connection.turns.take(patience)
     const leave = () => connection.turns.give()
-    return this.#open({ bracket: transactionOn(connection), leave }, { request, tx, patience })
+    return this.#open({ bracket: transactionOn(connection), leave }, { request, on, patience })
   }
 
   /** In the user's transaction, which is theirs to end. */
   async #join(request: TransactionRequest<Tx>): Promise<OpenTransaction<Tx> | Refusal> {
-    const tx = request.join ?? this.#database
-    const connection = Connection.of(tx)
+    const on = request.join ?? this.#database
+    checkUsable(on)
+    const connection = Connection.of(on)
     if (!connection.isInTransaction) throw invalid('join must be a handle in a transaction')
 
     const lock = () => connection.table(this.#queries).lock()
     const hold = { bracket: savepointOn(connection, lock), leave: () => {} }
-    return this.#open(hold, { request, tx, patience: new Patience(this.#settings) })
+    return this.#open(hold, { request, on, patience: new Patience(this.#settings) })
   }
 
   async #open(
     { bracket, leave }: Hold,
-    { request, tx, patience }: { request: TransactionRequest<Tx>; tx: Tx; patience: Patience },
+    { request, on, patience }: { request: TransactionRequest<Tx>; on: Tx; patience: Patience },
   ): Promise<OpenTransaction<Tx> | Refusal> {
     try {
       await patience.attempt(() => bracket.open())
-      const table = Connection.of(tx).table(this.#queries)
+      const table = Connection.of(on).table(this.#queries)
       const sight = table.look(request.id)
       const verdict = withinQuota(judge(request, sight), request, table)
       if ('grant' in verdict) {
         return new OpenSqliteTransaction({
-          ...{ ...verdict, tx, request, sight, bracket, table },
+          ...{ ...verdict, on, request, sight, bracket, table },
           patience: () => new Patience(this.#settings),
           ended: () => this.#ended(request, leave),
         })

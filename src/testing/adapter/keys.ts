@@ -18,6 +18,8 @@ const BAD_KEYS: readonly (readonly [name: string, lines: readonly string[]])[] =
   ['a key that is too long', ['k'.repeat(256)]],
   ['two lines, even of the same key', ['key-1', 'key-1']],
   ['two keys in one line', ['key-1, key-2']],
+  ['a string in quotes that goes on in a second line', ['"key-1', 'key-2"']],
+  ['a parameter that goes on in a second line', ['"key-1";a="b', 'c"']],
   ['the text undefined', ['undefined']],
   ['the text null', ['null']],
   ['a character outside ASCII', ['schl\u00fcssel']],

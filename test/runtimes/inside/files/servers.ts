@@ -8,6 +8,7 @@ export const onServers: TestFiles = {
   'test/conformance/sqlite.node.test.ts': () => import('../../../conformance/sqlite.node.test.ts'),
   'test/stores/sqlite-check.test.ts': () => import('../../../stores/sqlite-check.test.ts'),
   'test/stores/sqlite-join.test.ts': () => import('../../../stores/sqlite-join.test.ts'),
+  'test/stores/sqlite-late.test.ts': () => import('../../../stores/sqlite-late.test.ts'),
   'test/stores/sqlite-transactions.test.ts': () =>
     import('../../../stores/sqlite-transactions.test.ts'),
   'test/conformance/postgres.pg.test.ts': () => import('../../../conformance/postgres.pg.test.ts'),
