@@ -93,18 +93,58 @@ type SqlTx = postgres.ReservedSql | postgres.TransactionSql
 /** A store over postgres.js. */
 export async function postgresJsHarness(options: HarnessOptions = {}): Promise<Harness<SqlTx>> {
   const { url, drop } = await database(options)
-  const one = postgres(url, { max: 20, transform: postgres.camel })
+  const proxy = await openProxy(url)
+  const one = postgres(proxy.url, { max: 20, transform: postgres.camel })
   const two = postgres(url, { max: 20 })
-  return harnessOf({
+  return harnessOf<SqlTx>({
     ...{ store: postgresStore(one, options), peer: postgresStore(two, options) },
     ...{ schema: options.schema ?? 'reprise', concurrentTransactions: true },
     execute: (text, values = []) => two.unsafe(text, values as string[]),
     executeIn: (tx, text) => tx.unsafe(text),
+    delay: proxy.delay,
+    keepWays: keepWaysOfSql,
+    leaveNested: (tx) =>
+      new Promise((resolve, reject) => {
+        if (!('savepoint' in tx)) return reject(new Error('A transaction has savepoints.'))
+        const left = tx.savepoint(async (inner) => {
+          await inner.unsafe(EFFECT)
+          resolve()
+          await new Promise(() => {})
+        })
+        left.catch(reject)
+      }),
+    async inOwnTransaction(work) {
+      await one.begin((tx) => work(tx))
+    },
     async end() {
       await Promise.all([one.end(), two.end()])
+      await proxy.close()
       await drop()
     },
   })
+}
+
+/** What a handler may keep of a transaction of postgres.js, and use later. */
+async function keepWaysOfSql(tx: SqlTx): Promise<readonly KeptWay[]> {
+  const made = tx.unsafe(EFFECT)
+  const template = tx`insert into effects default values`
+  const fragment = tx`default values`
+  const { unsafe } = tx
+  const ways: Readonly<Record<string, () => PromiseLike<unknown>>> = {
+    'a query that was made before': () => made,
+    'a template that was made before': () => template,
+    'a fragment': () => tx`insert into effects ${fragment}`,
+    'a function that was taken from it': () => unsafe(EFFECT),
+    execute: () => tx.unsafe(EFFECT).execute(),
+    forEach: () => tx.unsafe(`${EFFECT} returning id`).forEach(() => {}),
+    cursor: () => tx.unsafe(`${EFFECT} returning id`).cursor(() => {}),
+    'an iterated cursor': async () => {
+      for await (const rows of tx.unsafe(`${EFFECT} returning id`).cursor()) void rows
+    },
+    savepoint: async () =>
+      'savepoint' in tx ? tx.savepoint((inner) => inner.unsafe(EFFECT)) : tx.unsafe(EFFECT),
+  }
+  return Object.entries(ways).map(([name, late]) => ({ name, addEffect: async () => late() }))
 }
 
 /** A store over PGlite. */
@@ -115,6 +155,16 @@ export async function pgliteHarness(options: HarnessOptions = {}): Promise<Harne
     ...{ schema: options.schema ?? 'reprise', concurrentTransactions: false },
     execute: async (text, values = []) => (await db.query<object>(text, [...values])).rows,
     executeIn: (tx, text) => tx.query(text),
+    async keepWays(tx) {
+      const { query } = tx
+      return [
+        { name: 'query', addEffect: () => tx.query(EFFECT) },
+        { name: 'a function that was taken from it', addEffect: () => query(EFFECT) },
+        { name: 'exec', addEffect: () => tx.exec(EFFECT) },
+        { name: 'sql', addEffect: () => tx.sql`insert into effects default values` },
+      ]
+    },
+    inOwnTransaction: (work) => db.transaction((tx) => work(tx)),
     end: () => db.close(),
   })
 }

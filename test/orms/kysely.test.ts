@@ -1,4 +1,11 @@
-import { Kysely, PostgresDialect, type Transaction } from 'kysely'
+import {
+  CamelCasePlugin,
+  type DatabaseConnection,
+  Kysely,
+  PostgresDialect,
+  sql,
+  type Transaction,
+} from 'kysely'
 import pg from 'pg'
 import { expectTypeOf, it } from 'vitest'
 import { createReprise, type Reprise } from '../../src/index.ts'
@@ -16,6 +23,28 @@ describeOrm<Transaction<Database>>('Kysely', (_, pool) => {
     transactions: kyselyTransactions(db),
     insert: (tx, name) => tx.insertInto('effects').values({ name }).execute(),
     count: async (tx) => (await tx.selectFrom('effects').select('name').execute()).length,
+    async keep(tx, name) {
+      const builder = tx.insertInto('effects').values({ name })
+      const compiled = builder.compile()
+      const plugged = tx.withPlugin(new CamelCasePlugin())
+      const executor = tx.getExecutor()
+      let connection: DatabaseConnection | undefined
+      await executor.provideConnection(async (provided) => {
+        connection = provided
+      })
+      const text = sql`insert into effects (name) values (${name})`
+      return {
+        builder: () => builder.execute(),
+        compiled: () => tx.executeQuery(compiled),
+        sql: () => text.execute(tx),
+        plugin: () => plugged.insertInto('effects').values({ name }).execute(),
+        schema: () => tx.withSchema('public').insertInto('effects').values({ name }).execute(),
+        plain: () => plugged.withoutPlugins().insertInto('effects').values({ name }).execute(),
+        executor: () => executor.withPlugin(new CamelCasePlugin()).executeQuery(compiled),
+        provided: () => executor.provideConnection((provided) => provided.executeQuery(compiled)),
+        connection: async () => connection?.executeQuery(compiled),
+      }
+    },
   }
 })
 

@@ -20,6 +20,7 @@ import {
 import type { Schema } from '../../src/phases/index.ts'
 import { postgresStore, type TransactionSource } from '../../src/stores/postgres/index.ts'
 import { type TemporaryDatabase, temporaryDatabase } from '../support/postgres.ts'
+import { openSlowWire, type SlowWire } from './slow-wire.ts'
 
 /** What a test file tells of its ORM. */
 export interface Orm<Tx> {
@@ -28,6 +29,15 @@ export interface Orm<Tx> {
   insert(tx: Tx, name: string): PromiseLike<unknown>
   /** How many rows there are, the ORM's own way. */
   count(tx: Tx): Promise<number>
+  /** Runs `work` in a nested transaction, the ORM's own way, where it has such a thing. */
+  nested?(tx: Tx, work: (inner: Tx) => Promise<void>): Promise<unknown>
+  /** Begins a nested transaction that somebody has to end, where the ORM has such a thing. */
+  startNested?(tx: Tx): Promise<unknown>
+  /**
+   * Takes from `tx`, while it may be used, everything that could add a row later: builders, prepared
+   * statements, sub-objects. Each adds a row by the name when it is called.
+   */
+  keep?(tx: Tx, name: string): Promise<Readonly<Record<string, () => PromiseLike<unknown>>>>
   /** Ends connections of its own, where it does not work on the pool of the store. */
   end?(): Promise<unknown>
 }
@@ -39,6 +49,8 @@ export type MakeOrm<Tx> = (url: string, pool: pg.Pool) => Orm<Tx> | Promise<Orm<
 export interface World<Tx> extends Orm<Tx> {
   readonly url: string
   readonly pool: pg.Pool
+  /** What everything of this world goes through, where it was asked for. */
+  readonly wire?: SlowWire | undefined
   readonly reprise: LeaseReprise & TransactionReprise<Tx>
   /** The types of the events so far. */
   readonly events: readonly EventType[]
@@ -67,13 +79,18 @@ const TABLES = `
     for each row execute function fail_late();`
 
 /** Makes the world before the tests of a file and takes it down after them. */
-export function useWorld<Tx>(make: MakeOrm<Tx>): () => World<Tx> {
+export function useWorld<Tx>(
+  make: MakeOrm<Tx>,
+  { delayMs }: { readonly delayMs?: number } = {},
+): () => World<Tx> {
   let database: TemporaryDatabase | undefined
+  let wire: SlowWire | undefined
   let world: World<Tx> | undefined
 
   beforeAll(async () => {
     database = await temporaryDatabase()
-    world = await worldOf(database.url, make)
+    if (delayMs !== undefined) wire = await openSlowWire(database.url, delayMs)
+    world = { ...(await worldOf(wire?.url ?? database.url, make)), wire }
   })
   afterEach(async () => {
     await world?.pool.query(`truncate effects, records; select setval('commits', 1, false)`)
@@ -81,6 +98,7 @@ export function useWorld<Tx>(make: MakeOrm<Tx>): () => World<Tx> {
   afterAll(async () => {
     await Promise.all([world?.reprise.close(), world?.peer.close()])
     await Promise.all([world?.end?.(), world?.pool.end()])
+    await wire?.close()
     await database?.drop()
   })
   return () => {
@@ -102,6 +120,7 @@ async function worldOf<Tx>(url: string, make: MakeOrm<Tx>): Promise<World<Tx>> {
     reprise: createReprise({
       store: postgresStore(pool, { transactions: orm.transactions }),
       onEvent: ({ type }) => events.push(type),
+      storeTimeoutMs: 10_000,
       // Whatever it is, it is some transaction.
     }) as unknown as World<Tx>['reprise'],
     peer: createReprise({ store: postgresStore(pool, { listen: false }) }),

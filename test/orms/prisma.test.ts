@@ -13,6 +13,18 @@ describeOrm<Prisma.TransactionClient>('Prisma', (connectionString) => {
     transactions: prismaTransactions(prisma),
     insert: (tx, name) => tx.effect.create({ data: { name } }),
     count: (tx) => tx.effect.count(),
+    async keep(tx, name) {
+      const created = tx.effect.create({ data: { name } })
+      const raw = tx.$executeRaw`insert into effects (name) values (${name})`
+      const { effect } = tx
+      return {
+        created: () => created,
+        raw: () => raw,
+        model: () => effect.create({ data: { name } }),
+        many: () => tx.effect.createMany({ data: [{ name }] }),
+        unsafe: () => tx.$executeRawUnsafe('insert into effects (name) values ($1)', name),
+      }
+    },
     end: () => prisma.$disconnect(),
   }
 })

@@ -11,11 +11,14 @@ import type { Isolation } from '../../src/engine/transactions.ts'
 import { isRepriseError } from '../../src/index.ts'
 import { advance, operation, phase, respond } from '../../src/phases/index.ts'
 import { functionSink } from '../../src/sinks/function.ts'
-import { postgresStore, type Row } from '../../src/stores/postgres/index.ts'
+import { postgresStore, type Row, type TransactionSource } from '../../src/stores/postgres/index.ts'
+import type { KeptWay } from '../../src/testing/harness.ts'
 import { createWorkers, type StagedJob } from '../../src/workers/index.ts'
 import { describeTransactions } from '../conformance/describe.ts'
-import { harnessOf, poolOf } from '../conformance/postgres.harness.ts'
+import { EFFECT, harnessOf, poolOf } from '../conformance/postgres.harness.ts'
+import { openProxy } from '../stores/postgres-proxy.ts'
 import { temporaryDatabase } from '../support/postgres.ts'
+import { describeHostile } from './hostile.ts'
 import { answer, freshRequest, type MakeOrm, meeting, name, textOf, useWorld } from './orm.ts'
 
 class Refused extends Error {}
@@ -34,23 +37,53 @@ export function describeOrm<Tx>(title: string, make: MakeOrm<Tx>): void {
   describe(`phases with ${title}`, () => {
     phases(make)
   })
+  describeHostile(title, make)
 }
 
 async function makeHarness<Tx>(make: MakeOrm<Tx>) {
   const { url, drop } = await temporaryDatabase()
-  const [one, two] = [poolOf(url), poolOf(url)]
-  const [orm, other] = [await make(url, one), await make(url, two)]
+  const proxy = await openProxy(url)
+  const [one, two] = [poolOf(proxy.url), poolOf(url)]
+  const [orm, other] = [await make(proxy.url, one), await make(url, two)]
   const { query } = orm.transactions
+  const { keep, nested } = orm
   return harnessOf<Tx>({
     store: postgresStore(one, { transactions: orm.transactions }),
     peer: postgresStore(two, { transactions: other.transactions }),
     ...{ schema: 'reprise', concurrentTransactions: true },
     execute: async (text, values = []) => (await one.query(text, [...values])).rows,
     executeIn: async (tx, text) => query(tx, text, []),
+    delay: proxy.delay,
+    keepWays: keep && (async (tx) => waysOf(await keep(tx, 'kept'))),
+    leaveNested: nested && ((tx) => leave((work) => nested(tx, work), query)),
+    async inOwnTransaction(work) {
+      await orm.transactions.transaction(work, undefined)
+    },
     async end() {
       await Promise.all([orm.end?.(), other.end?.(), one.end(), two.end()])
+      await proxy.close()
       await drop()
     },
+  })
+}
+
+/** The ways by which a handler may go on, as the contract takes them. */
+function waysOf(kept: Readonly<Record<string, () => PromiseLike<unknown>>>): readonly KeptWay[] {
+  return Object.entries(kept).map(([name, late]) => ({ name, addEffect: async () => late() }))
+}
+
+/** Opens a nested transaction, adds an effect in it, and never ends it. */
+function leave<Tx>(
+  nested: (work: (inner: Tx) => Promise<void>) => Promise<unknown>,
+  query: TransactionSource<Tx>['query'],
+): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const ended = nested(async (inner) => {
+      await query(inner, EFFECT, [])
+      resolve()
+      await new Promise(() => {})
+    })
+    ended.catch(reject)
   })
 }
 

@@ -9,5 +9,7 @@ export default defineConfig({
     testTimeout: 180_000,
     hookTimeout: 180_000,
     allowOnly: false,
+    // npm tells the name of the command that was given to it: both run these tests.
+    provide: { isProof: process.env['npm_lifecycle_event'] === 'proof' },
   },
 })

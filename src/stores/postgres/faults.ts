@@ -19,9 +19,15 @@ const RETRY: ReadonlySet<string> = new Set(['40001', '40P01', 'P2034'])
 const DISCONNECTED =
   /^(08\w{3}|57P0[1-5]|25P0[34]|ECONN\w+|EPIPE|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|ENOTFOUND|EAI_AGAIN|CONNECT\w+|P10(01|02|08|17))$/
 
-/** pg gives these no code. */
+/**
+ * pg and PGlite give these no code. Knex puts the statement and a dash before the message of an error,
+ * so it may stand there too.
+ */
 const DISCONNECTED_MESSAGE =
-  /^(Connection terminated|Client has encountered a connection error|Client was closed|timeout exce|Query read timeout|PGlite is closed)/
+  /(?:^| - )(Connection terminated|Client has encountered a connection error|Client was closed|timeout exce|Query read timeout|PGlite is closed)[^\n]*$/
+
+/** The states that PostgreSQL gives its errors. Codes of Prisma and of sockets can have the same length. */
+const SQLSTATE = /^(?!P[1-9]|E[A-Z]{4})[\dA-Z]{5}$/
 
 const UNIQUE_VIOLATION = '23505'
 /** Raised by our own functions when the fence has moved on. */
@@ -54,18 +60,29 @@ export class StatementFailed extends Error {
   }
 }
 
+/**
+ * Nobody knows whether a transaction is committed: its connection broke at the commit, and PostgreSQL could
+ * not be asked, or did not say.
+ */
+export class ConnectionLost extends Error {
+  constructor(cause: unknown) {
+    super('The connection was lost at the commit.', { cause })
+  }
+}
+
 /** What an error, or what caused it, means for a transaction on the records of `schema`. */
 export function faultOf(error: unknown, schema: string): TransactionFault {
   const causes = causesOf(error)
   const isOwn = causes.some((cause) => cause instanceof StatementFailed)
   for (const cause of causes) {
     const code = codeOf(cause)
+    if (cause instanceof ConnectionLost) return 'disconnected'
     if (RETRY.has(code)) return 'retry'
     if (code === LEASE_LOST) return 'lost'
     // The key of the records is all that a statement of ours can find taken.
     if (code === UNIQUE_VIOLATION && (isOwn || isOurs(cause, schema))) return 'lost'
     if (DISCONNECTED.test(code)) return 'disconnected'
-    if (DISCONNECTED_MESSAGE.test(property(cause, 'message'))) return 'disconnected'
+    if (code === '' && DISCONNECTED_MESSAGE.test(property(cause, 'message'))) return 'disconnected'
   }
   return 'other'
 }
@@ -95,6 +112,18 @@ export function causesOf(error: unknown): readonly object[] {
     found.push(...WRAPPED.map((name): unknown => Reflect.get(cause, name)))
   }
   return causes
+}
+
+/**
+ * Whether the server itself has said that a statement failed, and goes on. An error without a state of
+ * PostgreSQL, or with one of a connection that ends, says nothing about what the server has done.
+ */
+export function isAnswered(error: unknown): boolean {
+  const codes = causesOf(error).map(codeOf)
+  return (
+    codes.some((code) => SQLSTATE.test(code) || RETRY.has(code)) &&
+    !codes.some((code) => DISCONNECTED.test(code))
+  )
 }
 
 /** Whether the connection that `error` came from is gone. */

@@ -18,6 +18,7 @@ import {
 } from './options.ts'
 import { PostgresStore } from './store.ts'
 
+export type { AppAccess } from './access/app-access.ts'
 export type { Value } from './client.ts'
 export type { AnyClient } from './clients/client-of.ts'
 export type { Row, TransactionSource } from './handles/source.ts'

@@ -42,6 +42,31 @@ export interface Queries {
 /** Says nothing but that somebody is there. */
 export const keepAlive: Statement = { name: '', text: 'select 1' }
 
+/** The number of the transaction in which it is sent. */
+export const transactionNumber: Statement = {
+  name: 'reprise_transaction_number',
+  text: 'select pg_current_xact_id()::text as number',
+}
+
+/** `committed`, `aborted` or `in progress`; null for a transaction that is long over. */
+export const transactionStatus: Statement = {
+  name: 'reprise_transaction_status',
+  text: 'select pg_xact_status($1::text::xid8)',
+}
+
+/**
+ * The statement, whose rows have the transaction's number behind their own columns. Only for those that
+ * are one `select` or `insert`, which the textual ones are: to send another statement would be a flight.
+ */
+export function numbered({ name, text }: Statement): Statement {
+  return {
+    name: `${name}_n`,
+    text: `
+  with stored as (${text})
+  select stored.*, pg_current_xact_id()::text as transaction_number from stored`,
+  }
+}
+
 /** A schema's name as it stands in SQL. */
 export function quoted(schema: string): string {
   return `"${schema}"`

@@ -7,11 +7,13 @@
 
 import { OPTIONS_INVALID } from '../../../core/error-table.ts'
 import { RepriseError } from '../../../core/errors.ts'
+import type { AppAccess } from '../access/app-access.ts'
+import { guardCalls } from '../access/calls.ts'
 import type { Call, Client, Rows } from '../client.ts'
 import { StatementFailed } from '../faults.ts'
 import type { TransactionSource } from '../handles/source.ts'
 import { type ParkedWire, park } from './parked.ts'
-import { inSavepoint, joinOn, takingTurns, type Wire } from './wire.ts'
+import { inSavepoint } from './wire.ts'
 
 /** The client `driver` with the transactions of `source`. */
 export function openedBy<Tx>(driver: Client<unknown>, source: TransactionSource<Tx>): Client<Tx> {
@@ -21,40 +23,29 @@ export function openedBy<Tx>(driver: Client<unknown>, source: TransactionSource<
     send: (tx, call) => send(source, tx, call),
     script: (tx, text) => script(source, tx, text),
     nested: (tx, work) => nestedIn(source, tx, work),
+    guard: (tx, access) => source.guard?.(tx, access) ?? guarded(tx, access),
   }
+  const ask = (call: Call) => driver.query(call)
   return {
     source: driver.source,
     single: driver.single,
-    query: (call) => driver.query(call),
+    query: ask,
     listen: driver.listen,
     async begin({ first, isolation, connection }) {
       if (connection !== undefined) {
         const detail = 'Transactions of an ORM begin on no connection of yours; join yours instead'
         throw new RepriseError(OPTIONS_INVALID, detail)
       }
-      return park((work) => source.transaction(work, isolation), wire, first)
+      return park((work) => source.transaction(work, isolation), wire, { first, ask })
     },
-    join(tx, first) {
-      const { nested } = source
-      if (nested === undefined) return joinOn(wireOf(source, tx), first)
-      return park((work) => nested(tx, work), wire, first)
-    },
+    join: (tx, first) => park((work) => nestedIn(source, tx, work), wire, { first }),
   }
 }
 
-/** ORMs need not keep the order of statements that are sent at once. */
-function wireOf<Tx>(source: TransactionSource<Tx>, tx: Tx): Wire<Tx> {
-  const inTurn = takingTurns()
-  return {
-    handle: tx,
-    send: (call) => inTurn(() => send(source, tx, call)),
-    together: (issue) => issue(),
-    async script(text) {
-      await inTurn(() => script(source, tx, text))
-      return ''
-    },
-    release: () => {},
-  }
+/** Anything that is given to a callback and takes statements is an object. */
+function guarded<Tx>(tx: Tx, access: AppAccess): Tx {
+  const isObject = (typeof tx === 'object' && tx !== null) || typeof tx === 'function'
+  return isObject ? guardCalls(tx, access) : tx
 }
 
 /** Runs `work` in a part of the transaction that can be undone alone. */

@@ -9,9 +9,10 @@
 
 import { OPTIONS_INVALID } from '../../../core/error-table.ts'
 import { RepriseError } from '../../../core/errors.ts'
+import { guardCalls } from '../access/calls.ts'
 import { type Call, type Client, PARSED_TYPES, parseValue, type Rows } from '../client.ts'
-import { park, type Run } from './parked.ts'
-import { inSavepoint, isolationClause, joinOn, type Wire } from './wire.ts'
+import { type ParkedWire, park, type Run } from './parked.ts'
+import { inSavepoint, isolationClause } from './wire.ts'
 
 /** How PGlite is to give rows. */
 export interface PgliteQueryOptions {
@@ -41,10 +42,18 @@ export interface PgliteDatabase<Tx> {
 
 /** The store's view of a PGlite. */
 export function pgliteClient<Tx extends PgliteTransaction>(db: PgliteDatabase<Tx>): Client<Tx> {
+  const wire: ParkedWire<Tx> = {
+    isOrdered: true,
+    send,
+    script: (tx, text) => tx.exec(text),
+    nested,
+    guard: guardCalls,
+  }
+  const ask = (call: Call) => send(db, call)
   return {
     source: db,
     single: true,
-    query: (call) => send(db, call),
+    query: ask,
     async begin({ first, isolation, connection }) {
       if (connection !== undefined) {
         throw new RepriseError(OPTIONS_INVALID, 'PGlite has no connections to begin on')
@@ -56,15 +65,9 @@ export function pgliteClient<Tx extends PgliteTransaction>(db: PgliteDatabase<Tx
           }
           await callback(tx)
         })
-      const wire = {
-        isOrdered: true,
-        send,
-        script: (tx: Tx, text: string) => tx.exec(text),
-        nested,
-      }
-      return park<Tx>(run, wire, first)
+      return park<Tx>(run, wire, { first, ask })
     },
-    join: (tx, first) => joinOn(wireOf(tx), first),
+    join: (tx, first) => park<Tx>((callback) => nested(tx, callback), wire, { first }),
     async listen({ channel, hear }) {
       const unlisten = await db.listen(channel, hear)
       // The database may be closed by then, and with it all listening.
@@ -81,16 +84,6 @@ function nested<Tx extends PgliteTransaction, T>(
     (text) => tx.exec(text),
     () => work(tx),
   )
-}
-
-function wireOf<Tx extends PgliteTransaction>(tx: Tx): Wire<Tx> {
-  return {
-    handle: tx,
-    send: (call) => send(tx, call),
-    script: async (text) => (await tx.exec(text)).at(-1)?.command ?? '',
-    together: (issue) => issue(),
-    release: () => {},
-  }
 }
 
 const parsers: Readonly<Record<number, (text: string) => unknown>> = Object.fromEntries(

@@ -3,13 +3,15 @@
  *
  * Its transactions outlive their connection: when that breaks, later statements of the same
  * transaction are sent on whatever connection comes next, outside of any transaction. So what the
- * user gets here refuses to work from then on.
+ * user gets here refuses to work from then on, as it does once the handler has answered.
  *
  * Declared by shape, so that the library does not have to be installed by those who use another.
  *
  * @module
  */
 
+import { HandleAccess } from '../access/app-access.ts'
+import { guardPostgresJs } from '../access/postgres-js.ts'
 import { type Call, type Client, type Listener, parseValue, type Rows } from '../client.ts'
 import { type ParkedWire, park, type Run } from './parked.ts'
 import { beginOn, inSavepoint, isolationClause, joinOn, type Wire } from './wire.ts'
@@ -50,23 +52,24 @@ export function postgresJsClient<Tx extends PostgresJsQueries>(
     send: (tx, call) => send(tx, call, prepare),
     script: (tx, text) => Promise.resolve(tx.unsafe(text)),
     nested,
-    guard,
+    guard: guardPostgresJs,
   }
+  const ask = (call: Call) => send(sql, call, prepare)
   return {
     source: sql,
     single: false,
-    query: (call) => send(sql, call, prepare),
+    query: ask,
     begin(opening) {
       const { connection, isolation, first } = opening
       if (connection !== undefined) return beginOn(wireOf(connection, prepare), opening)
       const run: Run<Tx> = (callback) => sql.begin(isolationClause(isolation), callback)
-      return park(run, parked, first)
+      return park(run, parked, { first, ask })
     },
     join(tx, first) {
       // A statement that fails in a transaction of `sql.begin` fails all of it, unless it was in a
       // savepoint of the library's own. A reserved connection has no such thing.
       if (!hasSavepoint(tx)) return joinOn(wireOf(tx, prepare), first)
-      return park((callback) => tx.savepoint(callback), parked, first)
+      return park((callback) => tx.savepoint(callback), parked, { first })
     },
     listen: (listener) => listen(sql, listener),
   }
@@ -99,6 +102,7 @@ async function send(on: PostgresJsQueries, call: Call, prepare: boolean): Promis
 function wireOf<Tx extends PostgresJsQueries>(connection: Tx, prepare: boolean): Wire<Tx> {
   return {
     handle: connection,
+    guard: (access) => guardPostgresJs(connection, new HandleAccess(access)),
     send: (call) => send(connection, call, prepare),
     async script(text) {
       const answer: unknown = await connection.unsafe(text)
@@ -132,39 +136,4 @@ function nested<Tx extends PostgresJsQueries, T>(
 
 function hasSavepoint<Tx extends PostgresJsQueries>(tx: Tx): tx is Tx & WithSavepoint<Tx> {
   return 'savepoint' in tx
-}
-
-/** The transaction as the user gets it. Its functions throw once there is a fault. */
-function guard<T extends object>(target: T, fault: () => Error | undefined): T {
-  const check = () => {
-    const error = fault()
-    if (error !== undefined) throw error
-  }
-  return new Proxy(target, {
-    apply(callee, self, values: unknown[]) {
-      check()
-      // What is applied is a function.
-      const call = callee as (...values: unknown[]) => unknown
-      return Reflect.apply(call, self, values)
-    },
-    get(object, name) {
-      const value: unknown = Reflect.get(object, name)
-      if (typeof value !== 'function') return value
-      if (name !== 'savepoint') return guard(value, fault)
-      return (...values: unknown[]) => {
-        check()
-        return Reflect.apply(
-          value,
-          object,
-          values.map((one) => guardArgument(one, fault)),
-        )
-      }
-    },
-  })
-}
-
-/** The callback of a savepoint gets a transaction too. */
-function guardArgument(value: unknown, fault: () => Error | undefined): unknown {
-  if (typeof value !== 'function') return value
-  return (inner: object) => value(guard(inner, fault))
 }

@@ -5,6 +5,7 @@
  */
 
 import type { Isolation } from '../../../engine/transactions.ts'
+import type { AppAccess } from '../access/app-access.ts'
 import type { Value } from '../client.ts'
 
 /** A row: the columns by name, or as an array; either way in the order of the statement. */
@@ -44,4 +45,17 @@ export interface TransactionSource<Tx> {
    * @default a savepoint, by {@link TransactionSource.query}
    */
   nested?(tx: Tx, work: (tx: Tx) => Promise<void>): PromiseLike<unknown>
+  /**
+   * Makes what handlers and phases are given in the place of `tx`. Whatever of them still runs after they
+   * have answered or thrown must reach the connection no more, because it serves another request by then.
+   * So every statement that leaves by what is given, or by anything that can be reached from it (query
+   * builders, prepared statements, nested transactions, the connection), has to ask `access` first; most
+   * libraries have one place through which all of them pass. The store's own statements, by
+   * {@link TransactionSource.query} on `tx` itself, and the library's COMMIT and ROLLBACK must not.
+   *
+   * @default a wrapper that asks at every call of a member of `tx`, of what such a call gives, and of what
+   * `transaction`, `$transaction` and `savepoint` give their callback; promises count as under way until
+   * they settle. It does not see what promises resolve to, nor what other callbacks are given
+   */
+  guard?(tx: Tx, access: AppAccess): Tx
 }
