@@ -11,10 +11,28 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 
 const contexts = new AsyncLocalStorage<HandlerContext>()
 
+/** How the promise of a handler has settled. */
+export type HandlerEnd = { readonly isFailed: false } | { readonly isFailed: true; error: unknown }
+
+/** Told of what the promise of a handler comes to. */
+export interface HandlerListener {
+  /** The handler has returned a promise. */
+  onPromise(promise: PromiseLike<unknown>): void
+  /** The promise has settled; called as a part of the handler. */
+  onEnd(end: HandlerEnd): void
+}
+
 /** The handler of one request, with whatever stands between it and the protection. */
 export class HandlerContext {
   /** That of the handler which made this request inside the process, if one did. */
   readonly #outer = contexts.getStore()
+  readonly #listener: HandlerListener | undefined
+  #pending = 0
+  #isKnown = false
+
+  constructor(listener?: HandlerListener) {
+    this.#listener = listener
+  }
 
   /** Runs `work` as a part of the handler; what it begins belongs to the handler too. */
   run<T>(work: () => T): T {
@@ -28,9 +46,53 @@ export class HandlerContext {
     }
     return false
   }
+
+  /** Whether the handler has returned a promise, so that its end is known. */
+  get isKnown(): boolean {
+    return this.#isKnown
+  }
+
+  /** Whether the handler is known to run still. */
+  get isPending(): boolean {
+    return this.#pending > 0
+  }
+
+  /**
+   * Whether the code that runs now is not the handler's, although the handler still runs. Where the end
+   * of a handler is not known nobody can tell: libraries with callbacks lose track of who began them.
+   */
+  get isForeign(): boolean {
+    return this.isPending && !this.isCurrent
+  }
+
+  /** Takes note of what the handler has returned: where it is a promise, its end is known. */
+  watch(returned: unknown): void {
+    if (!isThenable(returned)) return
+    this.#isKnown = true
+    this.#pending++
+    this.#listener?.onPromise(returned)
+    const end = (how: HandlerEnd): void => {
+      this.#pending--
+      if (this.#pending === 0) this.run(() => this.#listener?.onEnd(how))
+    }
+    returned.then(
+      () => end({ isFailed: false }),
+      (error: unknown) => end({ isFailed: true, error }),
+    )
+  }
 }
 
 /** The handler that began the code which runs now. */
 export function currentHandler(): HandlerContext | undefined {
   return contexts.getStore()
+}
+
+/** Whether a handler has returned a promise. */
+export function isThenable(value: unknown): value is PromiseLike<unknown> {
+  return (
+    typeof value === 'object' &&
+    value !== null &&
+    'then' in value &&
+    typeof value.then === 'function'
+  )
 }

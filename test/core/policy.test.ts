@@ -58,6 +58,7 @@ const NOT_TAKEN_ON =
 
 function kindOf(status: number): Kind {
   if (NOT_TAKEN_ON.includes(String(status))) return 'not taken on'
+  if (status === 408) return 'failure'
   const byHundred: readonly Kind[] = ['interim', 'success', 'success', 'final', 'failure']
   return byHundred[Math.floor(status / 100) - 1] ?? 'interim'
 }
