@@ -81,6 +81,11 @@ export class NodeProtection<Req extends object, Tx> implements Guest, Front, Han
     sendNode(this.response, answer)
   }
 
+  /** The handler's answer, when it comes; `undefined` before the handler is called. */
+  protected get captured(): Promise<CapturedResponse> | undefined {
+    return this.#capture?.captured
+  }
+
   /** Whether the handler was called. */
   protected get hasBegun(): boolean {
     return this.#capture !== undefined

@@ -71,7 +71,8 @@ export class LeaseRuns<Tx> {
       }
       const response = recovered ?? (await context.timed(job, 'handlerMs', () => handler(run)))
       const how = outcome === 'resume' ? 'resumed' : 'executed'
-      if (run.pending.isPending && run.verdict(response) !== 'store') {
+      const isPending = run.pending.isPending && (await run.pending.goesOn())
+      if (isPending && run.verdict(response) !== 'store') {
         early.resolve(unstored({ outcome: how, response, fate: 'suspended' }))
         await run.pending.over()
       }
@@ -86,7 +87,7 @@ export class LeaseRuns<Tx> {
         ? context.executed(job, { outcome: how, response, askedAt })
         : await this.#unstored(job, { outcome: how, response, verdict, ended })
     } catch (error) {
-      if (run.pending.isPending) {
+      if (await run.pending.goesOn()) {
         early.reject(error)
         await run.pending.over()
       }

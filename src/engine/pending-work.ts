@@ -4,6 +4,9 @@
  * @module
  */
 
+/** A handler that answers as its last step returns within so many turns of the microtask queue. */
+const TURNS = 32
+
 /** Work of one run that is not over. */
 export class PendingWork {
   #count = 0
@@ -25,6 +28,12 @@ export class PendingWork {
       for (const go of waiting) go()
     }
     work.then(end, end)
+  }
+
+  /** Whether work goes on that does more than to return after the answer. */
+  async goesOn(): Promise<boolean> {
+    for (let turn = 0; turn < TURNS && this.isPending; turn++) await undefined
+    return this.isPending
   }
 
   /** Resolves when no work goes on; work that is added meanwhile is waited for too. */

@@ -151,7 +151,7 @@ export class TransactionRuns<Tx> {
       // Nothing on `tx` outlives a rollback, so an answer that is not stored leaves no effect.
       if ((run.override ?? judge(job.options.policy, response, 'none')) !== 'store') {
         const result = unstored({ response, fate: 'forgotten' })
-        if (run.pending.isPending) early.resolve({ ...result, fate: 'suspended' })
+        if (await run.pending.goesOn()) early.resolve({ ...result, fate: 'suspended' })
         await run.pending.over()
         await this.#undo(job, open)
         return result
@@ -166,7 +166,7 @@ export class TransactionRuns<Tx> {
       }
       return context.executed(job, { outcome: 'executed', response, askedAt })
     } catch (error) {
-      if (run.pending.isPending) early.reject(error)
+      if (await run.pending.goesOn()) early.reject(error)
       await run.pending.over()
       await this.#undo(job, open)
       const fault = this.#transactions.classify(error)
