@@ -38,7 +38,7 @@ export interface FastifyReplyParts extends SendingReply {
 const PROTECTION: unique symbol = Symbol('reprise.protection')
 
 interface Carrier {
-  [PROTECTION]?: FastifyProtection<object, unknown>
+  [PROTECTION]?: FastifyProtection<FastifyRequestParts, unknown>
 }
 
 /** Handlers that tell the protection of their request when they are over. */
@@ -71,15 +71,22 @@ export function protectReply<Req extends FastifyRequestParts, Tx>(
   request: Req,
   reply: FastifyReplyParts,
 ): Start | Promise<Start> {
+  return protectionOf(guard, request, reply)?.start() ?? 'proceed'
+}
+
+/** The protection of a request; `undefined` where it is not to be protected. */
+export function protectionOf<Req extends FastifyRequestParts, Tx>(
+  guard: Guard<Req, Tx>,
+  request: Req,
+  reply: FastifyReplyParts,
+): FastifyProtection<Req, Tx> | undefined {
   const { method, originalUrl: path } = request
-  if (!guard.takes({ method, path, route: routeOf(request) })) return 'proceed'
+  if (!guard.takes({ method, path, route: routeOf(request) })) return undefined
   markProtected(request)
   const { raw: response } = reply
   const protection = new FastifyProtection({ guard, subject: request, response }, reply)
   Object.defineProperty(request, PROTECTION, { value: protection, configurable: true })
-  const start = protection.protect(exchangeOf(request))
-  if (!isLater(start)) return protection.sending?.then(() => start) ?? start
-  return start.then((later) => protection.sending?.then(() => later) ?? later)
+  return protection
 }
 
 /** The method that makes an object a promise. */
@@ -88,9 +95,13 @@ type Then = (
   rejected?: ((error: unknown) => unknown) | null,
 ) => PromiseLike<unknown>
 
-class FastifyProtection<Req extends object, Tx> extends NodeProtection<Req, Tx> {
+/** One request of Fastify that is protected. */
+export class FastifyProtection<Req extends FastifyRequestParts, Tx> extends NodeProtection<
+  Req,
+  Tx
+> {
   /** Resolves when an answer is on its way; there while it is not. */
-  sending: Promise<void> | undefined
+  #sending: Promise<void> | undefined
   readonly #reply: FastifyReplyParts
   #handler: HandlerContext | undefined
   /** The headers that the handler itself has set. */
@@ -101,6 +112,13 @@ class FastifyProtection<Req extends object, Tx> extends NodeProtection<Req, Tx> 
   constructor(parts: NodeParts<Req, Tx>, reply: FastifyReplyParts) {
     super(parts)
     this.#reply = reply
+  }
+
+  /** As {@link NodeProtection.protect}; an answer in place of the handler's is on its way then. */
+  start(): Start | Promise<Start> {
+    const start = this.protect(exchangeOf(this.subject))
+    if (!isLater(start)) return this.#sending?.then(() => start) ?? start
+    return start.then((later) => this.#sending?.then(() => later) ?? later)
   }
 
   /** Calls the handler. What Fastify does with what it returns is a part of the handler too. */
@@ -166,7 +184,7 @@ class FastifyProtection<Req extends object, Tx> extends NodeProtection<Req, Tx> 
 
   protected override send(answer: CapturedResponse): void {
     const before = this.#before
-    if (before === undefined) this.sending = sendThrough(this.#reply, answer)
+    if (before === undefined) this.#sending = sendThrough(this.#reply, answer)
     else sendInstead(this.#reply, { answer, before })
   }
 

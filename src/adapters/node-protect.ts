@@ -128,6 +128,21 @@ export class NodeProtection<Req extends object, Tx> implements Guest, Front, Han
     return returned
   }
 
+  /** Whether the handler is known to run still. */
+  get isHandling(): boolean {
+    return this.#handler?.isPending === true
+  }
+
+  /** Has `answer` answer as a part of the handler, unless the handler has answered itself. */
+  answerLate(answer: () => unknown): void {
+    if (this.#capture?.isSettled === false) this.#handler?.run(answer)
+  }
+
+  /** No answer of the handler will come. */
+  abandon(error: unknown): void {
+    this.#capture?.giveUp(error)
+  }
+
   /** This process itself cuts the connection. */
   onCut(): void {
     this.#capture?.cut()
