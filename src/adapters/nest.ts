@@ -92,8 +92,9 @@ function watchMethods(controller: object): void {
   if (typeof prototype !== 'object' || prototype === null) return
   for (const [name, member] of Object.entries(Object.getOwnPropertyDescriptors(prototype))) {
     const { value } = member
-    // What Nest calls for requests has a path; a constructor or a helper has none.
-    if (typeof value !== 'function' || metadataOf('path', value) === undefined) continue
+    if (name === 'constructor' || typeof value !== 'function') continue
+    // What Nest calls for requests has a path; other methods have none.
+    if (metadataOf('path', value) === undefined) continue
     Object.defineProperty(prototype, name, { ...member, value: watchedMethod(value) })
   }
 }
