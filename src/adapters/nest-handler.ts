@@ -83,6 +83,10 @@ class Keeper implements Observer {
   constructor(protection: PlatformProtection, observer: Observer) {
     this.#protection = protection
     this.#observer = observer
+    protection.whenLate(() => {
+      if (this.#isOver)
+        protection.abandon(new Error('An interceptor has answered for the handler.'))
+    })
   }
 
   /** Nobody in front wants values any more. Says whether they are kept instead. */

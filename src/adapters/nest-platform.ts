@@ -34,6 +34,8 @@ export interface PlatformProtection {
   reply(value: unknown): void
   /** No answer of the handler will come. */
   abandon(error: unknown): void
+  /** Calls `listener` when the handler is over and the client has an answer from elsewhere. */
+  whenLate(listener: () => void): void
 }
 
 /** The protection of a request; `undefined` where it is not to be protected. */
@@ -98,6 +100,9 @@ function platformOf<Req extends object, Tx>(
       else protection.answerLate(() => send(value))
     },
     abandon: (error) => protection.abandon(error),
+    whenLate: (listener) => {
+      protection.onLateEnd = listener
+    },
   }
 }
 

@@ -44,6 +44,8 @@ export interface NodeParts<Req, Tx> {
 export class NodeProtection<Req extends object, Tx> implements Guest, Front, HandlerListener {
   readonly subject: Req
   readonly response: ServerResponse
+  /** Called when the handler is over and the client has an answer from elsewhere. */
+  onLateEnd: () => void = noop
   readonly #guard: Guard<Req, Tx>
   readonly #onError: OnError | undefined
   #capture: NodeCapture | undefined
@@ -146,7 +148,7 @@ export class NodeProtection<Req extends object, Tx> implements Guest, Front, Han
   /** This process itself cuts the connection. */
   onCut(): void {
     this.#capture?.cut()
-    if (this.#handler?.isPending !== true) this.#limitWait()
+    this.#limitWait()
   }
 
   /** The handler has returned a promise. */
@@ -201,7 +203,9 @@ export class NodeProtection<Req extends object, Tx> implements Guest, Front, Han
   protected startLate(): void {}
 
   /** The handler is over, and the framework will not answer for it: called as a part of the handler. */
-  protected finishLate(): void {}
+  protected finishLate(): void {
+    this.onLateEnd()
+  }
 
   #await(later: PromiseLike<Protected>): Promise<Start> {
     const { response, request } = this
@@ -226,7 +230,9 @@ export class NodeProtection<Req extends object, Tx> implements Guest, Front, Han
     // Most answer at once: the framework sends what the handler has returned.
     this.#limit = noop
     afterEvents(() => {
-      if (this.#capture?.isSettled !== false) return
+      this.#limit = undefined
+      // A handler that still runs is waited for; its end is told.
+      if (this.#capture?.isSettled !== false || this.isHandling) return
       this.#limit = systemClock.after(this.#guard.options.unansweredMs ?? UNANSWERED_MS, giveUp)
     })
   }
