@@ -131,7 +131,9 @@ export class FastifyProtection<Req extends FastifyRequestParts, Tx> extends Node
       (value: unknown): unknown =>
         handler.run(() => next?.(value))
     const then: Then = (fulfilled, rejected) => returned.then(asPart(fulfilled), asPart(rejected))
-    return { then }
+    return new Proxy(returned, {
+      get: (target, key) => (key === 'then' ? then : Reflect.get(target, key, target)),
+    })
   }
 
   protected override divide(handler: HandlerContext): void {
@@ -142,7 +144,7 @@ export class FastifyProtection<Req extends FastifyRequestParts, Tx> extends Node
       reply.sent
         ? fulfilled?.(undefined)
         : this.captured?.then(() => fulfilled?.(undefined), rejected)
-    Object.defineProperty(reply, 'then', { configurable: true, writable: true, value: then })
+    Reflect.set(reply, 'then', then)
     const { header } = reply
     Object.defineProperty(reply, 'header', {
       configurable: true,

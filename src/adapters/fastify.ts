@@ -120,8 +120,8 @@ function hooksOf({ preHandler = [] }: RouteOptions): Extract<typeof preHandler, 
 function hookOf<Tx>(guard: Guard<FastifyRequest, Tx>): FastifyHook {
   return function idempotency(request, reply) {
     try {
-      // Fastify calls it with these; over HTTP/2 their raw sides have the same members, as far as used.
       watchHandler(request)
+      // Fastify calls it with these; over HTTP/2 their raw sides have the same members, as far as used.
       const start = protectReply(guard, request as FastifyRequest, reply as FastifyReply)
       return isLater(start) ? start.then(noop) : DONE
     } catch (error) {

@@ -70,11 +70,16 @@ export function protectPlatform<Tx>(
     protection,
     () => protection.protect(exchange),
     (value) => {
-      if (value === undefined || value === null) response.send()
-      else if (typeof value === 'object') response.json(value)
-      else response.send(String(value))
+      if (typeof value === 'object' && value !== null) response.json(value)
+      else response.send(textOf(value))
     },
   )
+}
+
+/** What Nest sends for a value that is no object. */
+function textOf(value: unknown): string | undefined {
+  if (typeof value === 'string') return value
+  return typeof value === 'number' || typeof value === 'boolean' ? String(value) : undefined
 }
 
 /** What of an Express response answers. */

@@ -177,7 +177,7 @@ export class NodeProtection<Req extends object, Tx> implements Guest, Front, Han
     const [head, handler] = [this.#head, this.#handler]
     this.#isAnsweredEarly = true
     this.#shelter?.leave(this)
-    const calls: readonly HeldCall[] = [[name, args.map(copiedHeaders)]]
+    const call: HeldCall = [name, args.map(copiedHeaders)]
     if (head !== undefined && handler !== undefined) {
       const shadow = head.shadow()
       const late = new NodeCapture(shadow, this.#guard.captureOptions)
@@ -187,10 +187,9 @@ export class NodeProtection<Req extends object, Tx> implements Guest, Front, Han
       separateSides(response, shadow, handler)
     }
     const marks = this.#marks?.(response.statusCode) ?? []
-    const marked = markedCalls(calls, marks)
+    const [marked] = markedCalls([call], marks) ?? []
     if (marked === undefined && name !== 'destroy') setHeaders(response, marks)
-    const [[, sent]] = (marked ?? calls) as readonly [HeldCall]
-    return invoke(response, name, sent)
+    return invoke(response, ...(marked ?? call))
   }
 
   /** The handler begins: what the framework keeps of an answer is to have two sides. */

@@ -44,34 +44,33 @@ export interface FlightParts<Begun> extends Omit<Flight, 'decided' | 'claimed' |
 
 /** A result that is given before the run is over: its handler still works. */
 export class EarlyResult {
-  #hear: ((result: Promise<RunResult>) => void) | undefined
-  #result: Promise<RunResult> | undefined
+  #given: (() => Promise<RunResult>) | undefined
+  #hear: ((given: () => Promise<RunResult>) => void) | undefined
 
   /** Gives a result. */
   resolve(result: RunResult): void {
-    this.#give(Promise.resolve(result))
+    this.#give(async () => result)
   }
 
   /** Gives what the handler threw. */
   reject(error: unknown): void {
-    const failed = Promise.reject(error)
-    // Whoever leads handles its own.
-    failed.catch(() => {})
-    this.#give(failed)
+    this.#give(async () => {
+      throw error
+    })
   }
 
   /** The early result, or `ended` where none comes before. */
   or(ended: Promise<RunResult>): Promise<RunResult> {
-    if (this.#result !== undefined) return this.#result
+    if (this.#given !== undefined) return this.#given()
     return new Promise((resolve, reject) => {
-      this.#hear = resolve
+      this.#hear = (given) => resolve(given())
       ended.then(resolve, reject)
     })
   }
 
-  #give(result: Promise<RunResult>): void {
-    this.#result = result
-    this.#hear?.(result)
+  #give(given: () => Promise<RunResult>): void {
+    this.#given = given
+    this.#hear?.(given)
   }
 }
 

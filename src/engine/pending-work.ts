@@ -32,7 +32,7 @@ export class PendingWork {
 
   /** Whether work goes on that does more than to return after the answer. */
   async goesOn(): Promise<boolean> {
-    for (let turn = 0; turn < TURNS && this.isPending; turn++) await undefined
+    for (let turn = 0; turn < TURNS && this.isPending; turn++) await Promise.resolve()
     return this.isPending
   }
 
