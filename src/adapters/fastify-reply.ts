@@ -121,6 +121,11 @@ export class FastifyProtection<Req extends FastifyRequestParts, Tx> extends Node
     return start.then((later) => this.#sending?.then(() => later) ?? later)
   }
 
+  /** Hooks may take their time before they send what the handler has returned. */
+  protected override get mayAnswerLater(): boolean {
+    return true
+  }
+
   /** Calls the handler. What Fastify does with what it returns is a part of the handler too. */
   handleWatched(call: () => unknown): unknown {
     const returned = this.handle(call)
@@ -140,10 +145,12 @@ export class FastifyProtection<Req extends FastifyRequestParts, Tx> extends Node
     const reply = this.#reply
     this.#handler = handler
     // A handler that returns its reply waits for it to be sent, and the answer waits to be stored.
-    const then: Then = async (fulfilled, rejected) =>
-      reply.sent
+    const then: Then = async (fulfilled, rejected) => {
+      handler.waitForAnswer()
+      return reply.sent
         ? fulfilled?.(undefined)
         : this.captured?.then(() => fulfilled?.(undefined), rejected)
+    }
     Reflect.set(reply, 'then', then)
     const { header } = reply
     Object.defineProperty(reply, 'header', {

@@ -28,7 +28,7 @@ export class HandlerContext {
   readonly #outer = contexts.getStore()
   readonly #listener: HandlerListener | undefined
   #pending = 0
-  #isKnown = false
+  #isWaiting = false
 
   constructor(listener?: HandlerListener) {
     this.#listener = listener
@@ -47,11 +47,6 @@ export class HandlerContext {
     return false
   }
 
-  /** Whether the handler has returned a promise, so that its end is known. */
-  get isKnown(): boolean {
-    return this.#isKnown
-  }
-
   /** Whether the handler is known to run still. */
   get isPending(): boolean {
     return this.#pending > 0
@@ -62,13 +57,17 @@ export class HandlerContext {
    * of a handler is not known nobody can tell: libraries with callbacks lose track of who began them.
    */
   get isForeign(): boolean {
-    return this.isPending && !this.isCurrent
+    return this.isPending && !this.#isWaiting && !this.isCurrent
+  }
+
+  /** The handler waits for its answer to be given, by whomever: every answer is its own from now on. */
+  waitForAnswer(): void {
+    this.#isWaiting = true
   }
 
   /** Takes note of what the handler has returned: where it is a promise, its end is known. */
   watch(returned: unknown): void {
     if (!isThenable(returned)) return
-    this.#isKnown = true
     this.#pending++
     this.#listener?.onPromise(returned)
     const end = (how: HandlerEnd): void => {

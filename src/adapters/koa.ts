@@ -100,6 +100,8 @@ class KoaProtection<Ctx extends KoaContext, Tx> extends NodeProtection<Ctx, Tx> 
   protected override finishLate(): void {
     const { app, res } = this.subject
     const { statusCode } = res
+    // Koa would say 404 for a handler that has written its answer past Koa.
+    if (statusCode === 404 && this.#kept.every(({ own }) => own === undefined)) return
     // Every version has it.
     const answering = app as KoaApp
     answering.handleRequest(this.subject, async () => {

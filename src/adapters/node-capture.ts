@@ -124,6 +124,18 @@ export class NodeCapture implements StandIn, Listener {
     return true
   }
 
+  /** Whether nothing of an answer was written. */
+  get isUntouched(): boolean {
+    return (this.#stage ?? this.#plain) === undefined && this.#held.length === 0 && !this.#isSettled
+  }
+
+  /** Takes an answer that was sent already for the handler's own. */
+  take(answer: CapturedResponse): void {
+    if (this.#isSettled) return
+    this.#isSettled = true
+    this.#settle(answer)
+  }
+
   /** Whether the handler has answered, or given up. */
   get isSettled(): boolean {
     return this.#isSettled
@@ -134,8 +146,7 @@ export class NodeCapture implements StandIn, Listener {
     this.#letGo()
     late.captured.then(
       (answer) => {
-        this.#isSettled = true
-        this.#settle(answer)
+        this.take(answer)
         late.release([])
       },
       (error: unknown) => this.giveUp(error),
@@ -154,18 +165,13 @@ export class NodeCapture implements StandIn, Listener {
     if ((this.#stage ?? this.#plain) && !this.#isEnded) this.#destroy([error])
   }
 
-  /** Whether nothing of an answer was written. */
-  get #isUntouched(): boolean {
-    return (this.#stage ?? this.#plain) === undefined && this.#held.length === 0 && !this.#isSettled
-  }
-
   get #isEnded(): boolean {
     return this.#isPlainEnded || this.#stage?.response.writableEnded === true
   }
 
   /** What the handler's calls do. */
   act(name: CoveredName, args: unknown[]): unknown {
-    if (this.#front?.isForeign === true && this.#isUntouched) return this.#front.answer(name, args)
+    if (this.#front?.isForeign === true && this.isUntouched) return this.#front.answer(name, args)
     if (name === 'end') return this.#end(args)
     if (name === 'write') return this.#write(args)
     if (name === 'destroy') return this.#destroy(args)

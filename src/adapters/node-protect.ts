@@ -16,6 +16,7 @@ import { type Front, NodeCapture } from './node-capture.ts'
 import { afterEvents } from './node-clock.ts'
 import { type CoveredName, soften } from './node-cover.ts'
 import { markedCalls, setHeaders } from './node-head.ts'
+import { SentAnswer } from './node-sent.ts'
 import { type Guest, type Shelter, shelterOf } from './node-shelter.ts'
 import { HandlerHead, separateSides } from './node-sides.ts'
 import { turn } from './node-turns.ts'
@@ -56,6 +57,9 @@ export class NodeProtection<Req extends object, Tx> implements Guest, Front, Han
   #head: HandlerHead | undefined
   /** Whether the client has an answer from in front. */
   #isAnsweredEarly = false
+  /** That answer, and where the handler's own comes. */
+  #sent: SentAnswer | undefined
+  #late: NodeCapture | undefined
   #limit: Cancel | undefined
   #shelter: Shelter | undefined
   #start: (start: Start) => void = noop
@@ -181,10 +185,12 @@ export class NodeProtection<Req extends object, Tx> implements Guest, Front, Han
     if (head !== undefined && handler !== undefined) {
       const shadow = head.shadow()
       const late = new NodeCapture(shadow, this.#guard.captureOptions)
+      this.#late = late
       this.#capture?.handOver(late)
       head.lift()
       this.startLate()
       separateSides(response, shadow, handler)
+      this.#sent = new SentAnswer(response, this.#guard.captureOptions.bodyBytesMax)
     }
     const marks = this.#marks?.(response.statusCode) ?? []
     const [marked] = markedCalls([call], marks) ?? []
@@ -197,6 +203,11 @@ export class NodeProtection<Req extends object, Tx> implements Guest, Front, Han
 
   /** The handler's answer is decided on: nothing has two sides any more. */
   protected unite(): void {}
+
+  /** Whether the framework may answer for a handler some time after its end. */
+  protected get mayAnswerLater(): boolean {
+    return this.onLateEnd !== noop
+  }
 
   /** The client has an answer from in front: what the framework kept of it is not the handler's. */
   protected startLate(): void {}
@@ -225,15 +236,27 @@ export class NodeProtection<Req extends object, Tx> implements Guest, Front, Han
   /** The handler may never answer: it is over, or its connection is cut. */
   #limitWait(): void {
     if (this.#limit !== undefined || this.#capture?.isSettled !== false) return
-    const giveUp = (): void => this.#capture?.giveUp(new UnansweredError())
+    const giveUp = (): void => {
+      if (!this.#takeSent()) this.#capture?.giveUp(new UnansweredError())
+    }
     // Most answer at once: the framework sends what the handler has returned.
     this.#limit = noop
     afterEvents(() => {
       this.#limit = undefined
       // A handler that still runs is waited for; its end is told.
       if (this.#capture?.isSettled !== false || this.isHandling) return
+      if (!this.mayAnswerLater && this.#takeSent()) return
       this.#limit = systemClock.after(this.#guard.options.unansweredMs ?? UNANSWERED_MS, giveUp)
     })
+  }
+
+  /** The handler has answered nothing else, so what was sent while it ran was its own answer. */
+  #takeSent(): boolean {
+    if (this.#late?.isUntouched !== true) return false
+    const marks = this.#marks?.(200) ?? []
+    const answer = this.#sent?.answer(new Set(marks.map(([name]) => name.toLowerCase())))
+    if (answer !== undefined) this.#capture?.take(answer)
+    return answer !== undefined
   }
 
   #execute(run: HttpRun<Tx>, marks: EarlyMarks): Promise<CapturedResponse> {

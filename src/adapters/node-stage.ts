@@ -109,7 +109,8 @@ class Sink extends Writable {
   }
 }
 
-function headersIn(head: string): readonly Header[] {
+/** The headers of a head as Node writes it. */
+export function headersIn(head: string): readonly Header[] {
   const [, ...lines] = head.split('\r\n')
   return lines
     .map((line): Header => {

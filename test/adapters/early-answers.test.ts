@@ -1,3 +1,4 @@
+import { AsyncResource } from 'node:async_hooks'
 import { connect } from 'node:net'
 import { getRequestListener } from '@hono/node-server'
 import {
@@ -294,6 +295,71 @@ describe('Fastify', () => {
     const port = await serve(app)
     expect((await post(port)).status).toBe(429)
     expect((await post(port)).status).toBe(201)
+  })
+})
+
+describe('a callback that has lost track of its request', () => {
+  // As the callback of a pooled connection, which belongs to whoever opened the connection.
+  const elsewhere = new AsyncResource('elsewhere')
+  const later = (callback: () => void) =>
+    void setImmediate(() => elsewhere.runInAsyncScope(callback))
+
+  async function expectReplay(port: number): Promise<void> {
+    const first = await post(port)
+    expect([first.status, await first.text()]).toEqual([201, 'made'])
+    expect(await ended.opened).toBe('executed')
+    const replay = await post(port)
+    expect([replay.status, await replay.text()]).toEqual([201, 'made'])
+    expect(replay.headers.get('x-order')).toBe('order_1')
+    expect(replay.headers.get('idempotent-replayed')).toBe('true')
+    expect(replay.headers.get('idempotency-stored')).toBeNull()
+    expect(effects).toBe(1)
+  }
+
+  test('answers for a handler of Fastify that returns its reply', async () => {
+    const app = fastify({ forceCloseConnections: true })
+    onTestFinished(() => app.close())
+    const preHandler = onFastify(reprise, { caller })
+    app.post('/orders', { preHandler }, async (_request, reply) => {
+      effects++
+      later(() => void reply.code(201).header('X-Order', 'order_1').send('made'))
+      return reply
+    })
+    const address = await app.listen({ host: '127.0.0.1', port: 0 })
+    await expectReplay(Number(new URL(address).port))
+  })
+
+  test('answers for a handler of plain Node that waits for it', async () => {
+    const handler = onNode(reprise, { caller }, (_request, response) => {
+      effects++
+      return new Promise((resolve) =>
+        later(() => {
+          response.writeHead(201, { 'X-Order': 'order_1' }).end('made')
+          resolve()
+        }),
+      )
+    })
+    const served = await listen(handler)
+    onTestFinished(() => served.close())
+    await expectReplay(served.port)
+  })
+
+  test('answers for a handler of Koa that waits for it', async () => {
+    const app = new Koa()
+    app.use(onKoa(reprise, { caller }))
+    app.use((ctx) => {
+      effects++
+      ctx.respond = false
+      return new Promise<void>((resolve) =>
+        later(() => {
+          ctx.res.writeHead(201, { 'X-Order': 'order_1' }).end('made')
+          resolve()
+        }),
+      )
+    })
+    const served = await listen(app.callback())
+    onTestFinished(() => served.close())
+    await expectReplay(served.port)
   })
 })
 
