@@ -9,7 +9,8 @@ import { isLater } from '../core/later.ts'
 import { invalid } from '../core/options.ts'
 import type { CapturedResponse } from '../core/response.ts'
 import type { Exchange } from './exchange.ts'
-import { type SendingReply, sendThrough } from './fastify-send.ts'
+import { routeContextOf, type SendingReply, sendThrough } from './fastify-send.ts'
+import { type HandlerContext, isThenable } from './handler-context.ts'
 import type { ParsedBody } from './node-body.ts'
 import { NodeExchange } from './node-exchange.ts'
 import { type NodeParts, NodeProtection, type Start, sendNode } from './node-protect.ts'
@@ -33,6 +34,34 @@ export interface FastifyReplyParts extends SendingReply {
   readonly log: { error(error: unknown, message: string): void }
 }
 
+/** Where a request has its protection, for the function that calls the handler. */
+const PROTECTION: unique symbol = Symbol('reprise.protection')
+
+interface Carrier {
+  [PROTECTION]?: FastifyProtection<FastifyRequestParts, unknown>
+}
+
+/** Handlers that tell the protection of their request when they are over. */
+const watched = new WeakSet<object>()
+
+/**
+ * Has Fastify call the handler of a route in a way that its end is known. Fastify gives hooks no way to
+ * the handler; where it is not found, every answer counts as the handler's.
+ */
+export function watchHandler(request: object): void {
+  const context = routeContextOf(request)
+  const handler: unknown = context && Reflect.get(context, 'handler')
+  if (context === undefined || typeof handler !== 'function' || watched.has(handler)) return
+  const calling = function (this: unknown, ...args: unknown[]): unknown {
+    const call = (): unknown => Reflect.apply(handler, this, args)
+    // Fastify gives it the request first.
+    const { [PROTECTION]: protection } = args[0] as Carrier
+    return protection === undefined ? call() : protection.handleWatched(call)
+  }
+  watched.add(calling)
+  Reflect.set(context, 'handler', calling)
+}
+
 /**
  * Says that the handler is to run (`proceed`), or that the answer is on its way (`answered`): at once
  * where nothing has to be waited for.
@@ -42,20 +71,41 @@ export function protectReply<Req extends FastifyRequestParts, Tx>(
   request: Req,
   reply: FastifyReplyParts,
 ): Start | Promise<Start> {
+  return protectionOf(guard, request, reply)?.start() ?? 'proceed'
+}
+
+/** The protection of a request; `undefined` where it is not to be protected. */
+export function protectionOf<Req extends FastifyRequestParts, Tx>(
+  guard: Guard<Req, Tx>,
+  request: Req,
+  reply: FastifyReplyParts,
+): FastifyProtection<Req, Tx> | undefined {
   const { method, originalUrl: path } = request
-  if (!guard.takes({ method, path, route: routeOf(request) })) return 'proceed'
+  if (!guard.takes({ method, path, route: routeOf(request) })) return undefined
   markProtected(request)
   const { raw: response } = reply
   const protection = new FastifyProtection({ guard, subject: request, response }, reply)
-  const start = protection.protect(exchangeOf(request))
-  if (!isLater(start)) return protection.sending?.then(() => start) ?? start
-  return start.then((later) => protection.sending?.then(() => later) ?? later)
+  Object.defineProperty(request, PROTECTION, { value: protection, configurable: true })
+  return protection
 }
 
-class FastifyProtection<Req extends object, Tx> extends NodeProtection<Req, Tx> {
+/** The method that makes an object a promise. */
+type Then = (
+  fulfilled?: ((value: unknown) => unknown) | null,
+  rejected?: ((error: unknown) => unknown) | null,
+) => PromiseLike<unknown>
+
+/** One request of Fastify that is protected. */
+export class FastifyProtection<Req extends FastifyRequestParts, Tx> extends NodeProtection<
+  Req,
+  Tx
+> {
   /** Resolves when an answer is on its way; there while it is not. */
-  sending: Promise<void> | undefined
+  #sending: Promise<void> | undefined
   readonly #reply: FastifyReplyParts
+  #handler: HandlerContext | undefined
+  /** The headers that the handler itself has set. */
+  readonly #own: Parameters<SendingReply['header']>[] = []
   /** The headers that were set before the handler ran. */
   #before: ReturnType<FastifyReplyParts['getHeaders']> | undefined
 
@@ -64,19 +114,86 @@ class FastifyProtection<Req extends object, Tx> extends NodeProtection<Req, Tx> 
     this.#reply = reply
   }
 
+  /** As {@link NodeProtection.protect}; an answer in place of the handler's is on its way then. */
+  start(): Start | Promise<Start> {
+    const start = this.protect(exchangeOf(this.subject))
+    if (!isLater(start)) return this.#sending?.then(() => start) ?? start
+    return start.then((later) => this.#sending?.then(() => later) ?? later)
+  }
+
+  /** Hooks may take their time before they send what the handler has returned. */
+  protected override get mayAnswerLater(): boolean {
+    return true
+  }
+
+  /** Calls the handler. What Fastify does with what it returns is a part of the handler too. */
+  handleWatched(call: () => unknown): unknown {
+    const returned = this.handle(call)
+    const handler = this.#handler
+    if (handler === undefined || !isThenable(returned)) return returned
+    const asPart =
+      (next: ((value: unknown) => unknown) | null | undefined) =>
+      (value: unknown): unknown =>
+        handler.run(() => next?.(value))
+    const then: Then = (fulfilled, rejected) => returned.then(asPart(fulfilled), asPart(rejected))
+    return new Proxy(returned, {
+      get: (target, key) => (key === 'then' ? then : Reflect.get(target, key, target)),
+    })
+  }
+
+  protected override divide(handler: HandlerContext): void {
+    const reply = this.#reply
+    this.#handler = handler
+    // A handler that returns its reply waits for it to be sent, and the answer waits to be stored.
+    const then: Then = async (fulfilled, rejected) => {
+      handler.waitForAnswer()
+      return reply.sent
+        ? fulfilled?.(undefined)
+        : this.captured?.then(() => fulfilled?.(undefined), rejected)
+    }
+    Reflect.set(reply, 'then', then)
+    const { header } = reply
+    Object.defineProperty(reply, 'header', {
+      configurable: true,
+      writable: true,
+      value: (...args: Parameters<typeof header>) => {
+        if (!handler.isForeign) this.#own.push(args)
+        return Reflect.apply(header, reply, args)
+      },
+    })
+  }
+
+  protected override unite(): void {
+    Reflect.deleteProperty(this.#reply, 'header')
+    Reflect.deleteProperty(this.#reply, 'then')
+  }
+
+  /** The headers of the reply are in its own hands until they are sent. */
+  protected override startLate(): void {
+    Reflect.deleteProperty(this.#reply, 'header')
+    this.#removeHeaders()
+    for (const args of this.#own) this.#reply.header(...args)
+  }
+
   protected override onError(error: unknown): void {
     const reply = this.#reply
     reply.log.error(error, 'The answer of the handler could not be judged')
     if (this.response.destroyed) return
+    this.#removeHeaders()
+    reply.send(error)
+  }
+
+  /** Removes the headers that were not there before the handler ran. */
+  #removeHeaders(): void {
+    const reply = this.#reply
     for (const name of Object.keys(reply.getHeaders())) {
       if (this.#before?.[name] === undefined) reply.removeHeader(name)
     }
-    reply.send(error)
   }
 
   protected override send(answer: CapturedResponse): void {
     const before = this.#before
-    if (before === undefined) this.sending = sendThrough(this.#reply, answer)
+    if (before === undefined) this.#sending = sendThrough(this.#reply, answer)
     else sendInstead(this.#reply, { answer, before })
   }
 

@@ -22,6 +22,8 @@ import { sendNode } from './node-protect.ts'
 export interface SendingReply {
   readonly raw: ServerResponse
   readonly request: object
+  /** Whether the answer is sent, or out of Fastify's hands. */
+  readonly sent: boolean
   code(status: number): unknown
   header(name: string, value: string | readonly string[]): unknown
   send(payload: unknown): unknown
@@ -96,13 +98,19 @@ let route: symbol | undefined
 
 /** The `onSend` hooks of a request; `null` where there are none, `undefined` where that is unknown. */
 function hooksOf(request: object): unknown {
+  const context = routeContextOf(request)
+  return context !== undefined && 'onSend' in context ? context.onSend : undefined
+}
+
+/** What Fastify knows of the route of a request; `undefined` where it cannot be found. */
+export function routeContextOf(request: object): object | undefined {
   if (route === undefined || !(route in request)) {
     const symbols = Object.getOwnPropertySymbols(request)
     route = symbols.find(({ description }) => description === 'fastify.context')
   }
-  const context: unknown = route && Reflect.get(request, route)
-  const isKnown = typeof context === 'object' && context !== null && 'onSend' in context
-  return isKnown ? context.onSend : undefined
+  // Version 3 has it by a name.
+  const context: unknown = Reflect.get(request, route ?? 'context')
+  return typeof context === 'object' && context !== null ? context : undefined
 }
 
 /** Everything else that begins or ends an answer. */

@@ -14,7 +14,7 @@ import { FASTIFY, unsupported } from '../core/versions.ts'
 import { started } from '../engine/bounded.ts'
 import type { AnyReprise, Reprise } from '../engine/reprise.ts'
 import type { Servable } from '../engine/servable.ts'
-import { protectReply } from './fastify-reply.ts'
+import { protectReply, watchHandler } from './fastify-reply.ts'
 import { noop } from './node-calls.ts'
 import { type HttpOptions, type ServeOptions, serving } from './options.ts'
 import { Guard } from './protect.ts'
@@ -120,6 +120,7 @@ function hooksOf({ preHandler = [] }: RouteOptions): Extract<typeof preHandler, 
 function hookOf<Tx>(guard: Guard<FastifyRequest, Tx>): FastifyHook {
   return function idempotency(request, reply) {
     try {
+      watchHandler(request)
       // Fastify calls it with these; over HTTP/2 their raw sides have the same members, as far as used.
       const start = protectReply(guard, request as FastifyRequest, reply as FastifyReply)
       return isLater(start) ? start.then(noop) : DONE

@@ -10,7 +10,7 @@ import { captureResponse, markResponse, responseParts } from './fetch-capture.ts
 import { fetchExchange } from './fetch-exchange.ts'
 import type { Guard } from './protect.ts'
 import { giveRun, markProtected } from './run-of.ts'
-import type { HttpRun } from './watched-handler.ts'
+import type { EarlyMarks, HttpRun } from './watched-handler.ts'
 
 /** What the adapter gives of its framework. */
 export interface FetchParts<Req, Tx> {
@@ -22,7 +22,13 @@ export interface FetchParts<Req, Tx> {
   /** Whether the handler may be called again with a copy of the request. */
   readonly isRepeatable?: boolean
   /** Has the handler answer; without a run the request is not protected. */
-  readonly handle: (request: Request, run: HttpRun<Tx> | undefined) => Promise<Response>
+  readonly handle: (request: Request, handling: FetchRun<Tx> | undefined) => Promise<Response>
+}
+
+/** The run of a handler, and the headers of an answer that somebody else gives meanwhile. */
+export interface FetchRun<Tx> {
+  readonly run: HttpRun<Tx>
+  readonly marks: EarlyMarks
 }
 
 /** The handler's own response, marked; or another answer to send in its place. */
@@ -36,13 +42,13 @@ export async function protectFetch<Req, Tx>(parts: FetchParts<Req, Tx>): Promise
   let { request } = parts
   let held: Response | undefined
   let release = () => {}
-  const execute = async (run: HttpRun<Tx>): Promise<CapturedResponse> => {
+  const execute = async (run: HttpRun<Tx>, marks: EarlyMarks): Promise<CapturedResponse> => {
     const current = request
     // Copied while its body is still there: after a lost transaction the handler reads it again.
     if (parts.isRepeatable === true) request = current.clone()
     discard(held)
     release = holdSignal(current)
-    held = await handle(current, run)
+    held = await handle(current, { run, marks })
     return captureResponse(held, guard.captureOptions)
   }
 
@@ -83,8 +89,8 @@ export function protectHandler<Req extends Request, Rest extends readonly unknow
       request,
       isRepeatable,
       exchange,
-      handle: async (current, run) => {
-        if (run !== undefined) giveRun(current, run)
+      handle: async (current, handling) => {
+        if (handling !== undefined) giveRun(current, handling.run)
         // It is the very request, or a copy for a handler that takes any.
         return handler(current as Req, ...rest)
       },

@@ -13,9 +13,11 @@ import { HONO, unsupported } from '../core/versions.ts'
 import type { Reprise } from '../engine/reprise.ts'
 import type { Servable } from '../engine/servable.ts'
 import { copyOfBody, hiddenIn, type OpenBody } from './fetch-body.ts'
-import { responseParts } from './fetch-capture.ts'
+import { markResponse, responseParts } from './fetch-capture.ts'
 import { fetchExchange } from './fetch-exchange.ts'
 import { outliveClient, protectFetch } from './fetch-protect.ts'
+import { HandlerContext } from './handler-context.ts'
+import { HonoSides } from './hono-sides.ts'
 import { type HttpOptions, type ServeOptions, serving } from './options.ts'
 import { Guard } from './protect.ts'
 import { giveRun, markProtected } from './run-of.ts'
@@ -44,21 +46,31 @@ export function idempotent<C extends Context = Context, Tx = never>(
     const exchange = fetchExchange(request, known)
     if (!guard.takes(exchange)) return next()
     markProtected(c)
+    let sides: HonoSides | undefined
     const protecting = protectFetch({
       guard,
       // The app that the middleware is mounted in decides which variables there are.
       subject: c as C,
       request,
       exchange,
-      handle: async (_, run) => {
-        if (run !== undefined) giveRun(c, run)
-        // Hono makes a response of what is thrown behind this, by `onError`.
-        await next()
-        return c.res
+      handle: async (_, handling) => {
+        if (handling === undefined) return answerOf(c, next)
+        giveRun(c, handling.run)
+        const handler = new HandlerContext()
+        sides = new HonoSides(c, handler, (response) =>
+          markResponse(response, handling.marks(response.status)),
+        )
+        try {
+          return await handler.run(() => answerOf(c, next))
+        } finally {
+          sides.join()
+        }
       },
     })
     outliveClient(platformContextOf(c), protecting)
     const result = await protecting
+    // The client has the answer from in front.
+    if (sides?.isAnswered === true) return
     if (result.kind === 'answered') return answer(c, result.answer)
     if (result.response !== c.res) replace(c, result.response)
   }
@@ -78,6 +90,17 @@ export function serve<C extends Context = Context>(
   options: ServeOptions<C>,
 ): MiddlewareHandler {
   return idempotent<C, unknown>(operation.reprise, serving(operation, options))
+}
+
+/**
+ * What the handler answers. Hono makes a response of what is thrown behind this, by `onError`.
+ *
+ * @throws Error when the handler has answered nothing; Hono itself says so only when all is done
+ */
+async function answerOf(c: Context, next: () => Promise<void>): Promise<Response> {
+  await next()
+  if (c.finalized) return c.res
+  throw new Error('The handler answered nothing: return a Response, or call and await next().')
 }
 
 /**

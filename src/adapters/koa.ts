@@ -10,9 +10,11 @@ import { isLater } from '../core/later.ts'
 import type { CapturedResponse } from '../core/response.ts'
 import type { Reprise } from '../engine/reprise.ts'
 import type { Servable } from '../engine/servable.ts'
+import type { HandlerContext } from './handler-context.ts'
 import { NodeExchange } from './node-exchange.ts'
 import { groupHeaders } from './node-head.ts'
 import { NodeProtection } from './node-protect.ts'
+import { TwoSidedProperty } from './node-sides.ts'
 import { type HttpOptions, type ServeOptions, serving } from './options.ts'
 import { Guard } from './protect.ts'
 import { markProtected } from './run-of.ts'
@@ -30,11 +32,18 @@ export interface KoaContext {
   readonly ip: string
   /** The template of the route, left by routers. */
   readonly _matchedRoute?: unknown
+  readonly response: object
+  readonly app: object
   status: number
   body: unknown
   set(name: string, value: string | string[]): void
   remove(name: string): void
   onerror(error: Error): void
+}
+
+/** How a Koa app has a request answered; its types do not name it. */
+interface KoaApp {
+  handleRequest(ctx: KoaContext, middleware: (ctx: KoaContext) => Promise<void>): unknown
 }
 
 /** A middleware, as Koa calls it. */
@@ -66,12 +75,41 @@ export function idempotent<Ctx extends KoaContext = Context, Tx = never>(
       return
     }
     markProtected(ctx)
-    const start = new KoaProtection({ guard, subject: ctx, response: res }).protect(exchange)
-    if ((isLater(start) ? await start : start) === 'proceed') await next()
+    const protection = new KoaProtection({ guard, subject: ctx, response: res })
+    const start = protection.protect(exchange)
+    if ((isLater(start) ? await start : start) === 'proceed') await protection.handle(next)
   }
 }
 
+/** Where Koa keeps an answer that it has not sent yet, besides the head of the response. */
+const KEPT = ['_body', '_explicitStatus', '_explicitNullBody']
+
 class KoaProtection<Ctx extends KoaContext, Tx> extends NodeProtection<Ctx, Tx> {
+  #kept: readonly TwoSidedProperty[] = []
+
+  protected override divide(handler: HandlerContext): void {
+    const { response } = this.subject
+    this.#kept = KEPT.map((name) => new TwoSidedProperty(response, name, handler))
+  }
+
+  protected override unite(): void {
+    for (const kept of this.#kept) kept.lift()
+  }
+
+  /** Has Koa answer as it would have, had nobody in front done so before. */
+  protected override finishLate(): void {
+    const { app, res } = this.subject
+    const { statusCode } = res
+    // Koa would say 404 for a handler that has written its answer past Koa.
+    if (statusCode === 404 && this.#kept.every(({ own }) => own === undefined)) return
+    // Every version has it.
+    const answering = app as KoaApp
+    answering.handleRequest(this.subject, async () => {
+      // Koa begins with a 404.
+      res.statusCode = statusCode
+    })
+  }
+
   protected override send(answer: CapturedResponse): void {
     if (this.hasBegun) super.send(answer)
     else respond(this.subject, answer)

@@ -6,6 +6,7 @@
 
 import { invalid } from '../core/options.ts'
 import type { AnyReprise } from '../engine/reprise.ts'
+import { keptValues } from './nest-handler.ts'
 import { metadataOf } from './nest-metadata.ts'
 import { type PlatformArguments, type PlatformRequest, protectPlatform } from './nest-platform.ts'
 import type { HttpOptions } from './options.ts'
@@ -59,9 +60,14 @@ export class IdempotencyInterceptor {
     if (seen.has(request)) return next.handle()
     seen.add(request)
     const guard = this.guardOf(context.getClass(), context.getHandler())
-    const start = await protectPlatform(guard, http)
+    const protection = protectPlatform(guard, http)
+    if (protection === undefined) return next.handle()
     // Whatever Nest is told now it sends: of an answer that is sent already it is told nothing.
-    return start === 'proceed' ? next.handle() : new Promise(() => {})
+    if ((await protection.start()) === 'answered') return new Promise(() => {})
+    return keptValues(
+      protection,
+      protection.handle(() => next.handle()),
+    )
   }
 
   /**

@@ -16,7 +16,9 @@ const INTERCEPTORS = '__interceptors__'
 /** What reflect-metadata adds to `Reflect`. Nest loads it. */
 interface Metadata {
   readonly getMetadata?: (key: string, target: object) => unknown
-  readonly defineMetadata?: (key: string, value: unknown, target: object) => void
+  readonly defineMetadata?: (key: unknown, value: unknown, target: object) => void
+  readonly getOwnMetadataKeys?: (target: object) => readonly unknown[]
+  readonly getOwnMetadata?: (key: unknown, target: object) => unknown
 }
 
 /** Reads metadata of a class or method. */
@@ -38,6 +40,15 @@ export function setMetadata(key: string, value: unknown, target: object): void {
     throw new TypeError('Reflect.defineMetadata is missing: import @nestjs/common before this.')
   }
   defineMetadata(key, value, target)
+}
+
+/** Gives a method all metadata of another. */
+export function copyMetadata(from: object, to: object): void {
+  // As above.
+  const { getOwnMetadataKeys, getOwnMetadata, defineMetadata } = Reflect as Metadata
+  for (const key of getOwnMetadataKeys?.(from) ?? []) {
+    defineMetadata?.(key, getOwnMetadata?.(key, from), to)
+  }
 }
 
 /** Has Nest give a provider to the constructor of a class, as its first argument. */

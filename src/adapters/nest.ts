@@ -10,6 +10,7 @@
  */
 
 import type { IncomingHttpHeaders } from 'node:http'
+import { watchedMethod } from './nest-handler.ts'
 import {
   checkedInterceptor,
   IdempotencyInterceptor,
@@ -17,7 +18,7 @@ import {
   ROUTE,
   SETTINGS,
 } from './nest-interceptor.ts'
-import { injectFirst, setMetadata, useInterceptor } from './nest-metadata.ts'
+import { injectFirst, metadataOf, setMetadata, useInterceptor } from './nest-metadata.ts'
 import type { HttpOptions } from './options.ts'
 import { Guard } from './protect.ts'
 
@@ -71,6 +72,8 @@ export function Idempotent<Req = NestRequest>(
   options: Partial<HttpOptions<Req>> = {},
 ): ClassDecorator & MethodDecorator {
   return (target: object, _name?: string | symbol, method?: PropertyDescriptor) => {
+    if (method === undefined) watchMethods(target)
+    else if (typeof method.value === 'function') method.value = watchedMethod(method.value)
     const handler: unknown = method?.value
     const checked =
       typeof handler === 'function'
@@ -80,6 +83,19 @@ export function Idempotent<Req = NestRequest>(
     const decorated = typeof handler === 'function' ? handler : target
     setMetadata(ROUTE, options, decorated)
     useInterceptor(checked, decorated)
+  }
+}
+
+/** Has the handlers of a class tell when they are over. */
+function watchMethods(controller: object): void {
+  const prototype: unknown = Reflect.get(controller, 'prototype')
+  if (typeof prototype !== 'object' || prototype === null) return
+  for (const [name, member] of Object.entries(Object.getOwnPropertyDescriptors(prototype))) {
+    const { value } = member
+    if (name === 'constructor' || typeof value !== 'function') continue
+    // What Nest calls for requests has a path; other methods have none.
+    if (metadataOf('path', value) === undefined) continue
+    Object.defineProperty(prototype, name, { ...member, value: watchedMethod(value) })
   }
 }
 

@@ -34,12 +34,22 @@ import { type Listener, listen, NodeSources, unlisten } from './node-sources.ts'
 import { copyStatus, createStage, type Stage } from './node-stage.ts'
 import type { CaptureOptions } from './options.ts'
 
+/** Who answers while the handler still works. */
+export interface Front {
+  /** Whether the code that runs now is not the handler's, although the handler still works. */
+  readonly isForeign: boolean
+  /** Has such code do what it called for. */
+  answer(name: CoveredName, args: readonly unknown[]): unknown
+}
+
 /** One response being held back. */
 export class NodeCapture implements StandIn, Listener {
   /** The answer; rejects when the handler gives it up. */
   readonly captured: Promise<CapturedResponse>
   /** The streams that are piped into the response. */
   readonly sources: NodeSources
+  /** Told of calls that are not the handler's; without it every call counts as the handler's. */
+  readonly #front: Front | undefined
   readonly #response: ServerResponse
   readonly #options: CaptureOptions
   readonly #cover: Cover
@@ -61,8 +71,9 @@ export class NodeCapture implements StandIn, Listener {
   #settle: (response: CapturedResponse) => void = noop
   #fail: (error: unknown) => void = noop
 
-  constructor(response: ServerResponse, options: CaptureOptions) {
+  constructor(response: ServerResponse, options: CaptureOptions, front?: Front) {
     this.#response = response
+    this.#front = front
     this.#options = options
     this.#headersBefore = headersOf(response)
     this.#statusBefore = response.statusCode
@@ -113,6 +124,42 @@ export class NodeCapture implements StandIn, Listener {
     return true
   }
 
+  /** Whether nothing of an answer was written. */
+  get isUntouched(): boolean {
+    return (this.#stage ?? this.#plain) === undefined && this.#held.length === 0 && !this.#isSettled
+  }
+
+  /** Takes an answer that was sent already for the handler's own. */
+  take(answer: CapturedResponse): void {
+    if (this.#isSettled) return
+    this.#isSettled = true
+    this.#settle(answer)
+  }
+
+  /** Whether the handler has answered, or given up. */
+  get isSettled(): boolean {
+    return this.#isSettled
+  }
+
+  /** Leaves the response to the middleware in front; the handler's answer is what `late` captures. */
+  handOver(late: NodeCapture): void {
+    this.#letGo()
+    late.captured.then(
+      (answer) => {
+        this.take(answer)
+        late.release([])
+      },
+      (error: unknown) => this.giveUp(error),
+    )
+  }
+
+  /** No answer is waited for any more. */
+  giveUp(error: unknown): void {
+    if (this.#isSettled) return
+    this.#isSettled = true
+    this.#fail(error)
+  }
+
   /** Gives the answer up that is already being written: the rest will not come. */
   cut(error?: unknown): void {
     if ((this.#stage ?? this.#plain) && !this.#isEnded) this.#destroy([error])
@@ -124,6 +171,7 @@ export class NodeCapture implements StandIn, Listener {
 
   /** What the handler's calls do. */
   act(name: CoveredName, args: unknown[]): unknown {
+    if (this.#front?.isForeign === true && this.isUntouched) return this.#front.answer(name, args)
     if (name === 'end') return this.#end(args)
     if (name === 'write') return this.#write(args)
     if (name === 'destroy') return this.#destroy(args)

@@ -8,16 +8,22 @@
 import { type IncomingMessage, ServerResponse } from 'node:http'
 import { isLater } from '../core/later.ts'
 import type { CapturedResponse } from '../core/response.ts'
+import { type Cancel, systemClock } from '../engine/clock.ts'
 import type { Exchange } from './exchange.ts'
-import { noop } from './node-calls.ts'
-import { NodeCapture } from './node-capture.ts'
-import { soften } from './node-cover.ts'
-import { setHeaders } from './node-head.ts'
+import { HandlerContext, type HandlerEnd, type HandlerListener } from './handler-context.ts'
+import { type HeldCall, invoke, noop } from './node-calls.ts'
+import { type Front, NodeCapture } from './node-capture.ts'
+import { afterEvents } from './node-clock.ts'
+import { type CoveredName, soften } from './node-cover.ts'
+import { markedCalls, setHeaders } from './node-head.ts'
+import { SentAnswer } from './node-sent.ts'
 import { type Guest, type Shelter, shelterOf } from './node-shelter.ts'
+import { HandlerHead, separateSides } from './node-sides.ts'
 import { turn } from './node-turns.ts'
+import { UNANSWERED_MS } from './options.ts'
 import type { Guard, Protected } from './protect.ts'
 import { giveRun } from './run-of.ts'
-import type { HttpRun } from './watched-handler.ts'
+import type { EarlyMarks, Execute, HttpRun } from './watched-handler.ts'
 
 /** What is to happen: the framework goes on to the handler (`proceed`), or is done (`answered`). */
 export type Start = 'proceed' | 'answered'
@@ -36,12 +42,25 @@ export interface NodeParts<Req, Tx> {
 }
 
 /** One request that is protected; a framework may have its own way to send. */
-export class NodeProtection<Req extends object, Tx> implements Guest {
+export class NodeProtection<Req extends object, Tx> implements Guest, Front, HandlerListener {
   readonly subject: Req
   readonly response: ServerResponse
+  /** Called when the handler is over and the client has an answer from elsewhere. */
+  onLateEnd: () => void = noop
   readonly #guard: Guard<Req, Tx>
   readonly #onError: OnError | undefined
   #capture: NodeCapture | undefined
+  #run: HttpRun<Tx> | undefined
+  #marks: EarlyMarks | undefined
+  /** There once the adapter has called the handler itself. */
+  #handler: HandlerContext | undefined
+  #head: HandlerHead | undefined
+  /** Whether the client has an answer from in front. */
+  #isAnsweredEarly = false
+  /** That answer, and where the handler's own comes. */
+  #sent: SentAnswer | undefined
+  #late: NodeCapture | undefined
+  #limit: Cancel | undefined
   #shelter: Shelter | undefined
   #start: (start: Start) => void = noop
   #refuse: (error: unknown) => void = noop
@@ -68,6 +87,11 @@ export class NodeProtection<Req extends object, Tx> implements Guest {
     sendNode(this.response, answer)
   }
 
+  /** The handler's answer, when it comes; `undefined` before the handler is called. */
+  protected get captured(): Promise<CapturedResponse> | undefined {
+    return this.#capture?.captured
+  }
+
   /** Whether the handler was called. */
   protected get hasBegun(): boolean {
     return this.#capture !== undefined
@@ -88,15 +112,109 @@ export class NodeProtection<Req extends object, Tx> implements Guest {
     const { response } = this
     // Also worth it for an answer that is only sent.
     if (Object.getPrototypeOf(response) !== ServerResponse.prototype) soften(response, 'req')
-    const result = this.#guard.protect(this.subject, exchange, (run) => this.#execute(run))
+    const execute: Execute<Tx> = (run, marks) => this.#execute(run, marks)
+    const result = this.#guard.protect(this.subject, exchange, execute)
     if (isLater(result)) return this.#await(result)
     const due = dueOf(result)
     return due === undefined ? this.#conclude(result) : due.then(() => this.#conclude(result))
   }
 
+  /**
+   * Calls the handler, or has the framework call it, and learns when the promise that it returns has
+   * settled. Adapters that cannot do so have every call count as the handler's.
+   */
+  handle<T>(call: () => T): T {
+    if (this.#capture === undefined) return call()
+    const handler = new HandlerContext(this)
+    this.#handler = handler
+    this.#head = new HandlerHead(this.response, handler)
+    this.divide(handler)
+    const returned = handler.run(call)
+    handler.watch(returned)
+    return returned
+  }
+
+  /** Whether the handler is known to run still. */
+  get isHandling(): boolean {
+    return this.#handler?.isPending === true
+  }
+
+  /** Has `answer` answer as a part of the handler, unless the handler has answered itself. */
+  answerLate(answer: () => unknown): void {
+    if (this.#capture?.isSettled === false) this.#handler?.run(answer)
+  }
+
+  /** No answer of the handler will come. */
+  abandon(error: unknown): void {
+    this.#capture?.giveUp(error)
+  }
+
   /** This process itself cuts the connection. */
   onCut(): void {
     this.#capture?.cut()
+    this.#limitWait()
+  }
+
+  /** The handler has returned a promise. */
+  onPromise(promise: PromiseLike<unknown>): void {
+    this.#run?.holdUntil(promise)
+  }
+
+  /** The promise that the handler returned has settled. */
+  onEnd(end: HandlerEnd): void {
+    if (this.#capture === undefined || this.#capture.isSettled) return
+    if (this.#isAnsweredEarly) {
+      if (end.isFailed) return this.#capture.giveUp(end.error)
+      this.finishLate()
+    }
+    this.#limitWait()
+  }
+
+  /** Whether the code that runs now is not the handler's, although the handler still works. */
+  get isForeign(): boolean {
+    return this.#handler?.isForeign === true
+  }
+
+  /** A middleware in front answers while the handler works: the client gets that answer. */
+  answer(name: CoveredName, args: readonly unknown[]): unknown {
+    const { response } = this
+    const [head, handler] = [this.#head, this.#handler]
+    this.#isAnsweredEarly = true
+    this.#shelter?.leave(this)
+    const call: HeldCall = [name, args.map(copiedHeaders)]
+    if (head !== undefined && handler !== undefined) {
+      const shadow = head.shadow()
+      const late = new NodeCapture(shadow, this.#guard.captureOptions)
+      this.#late = late
+      this.#capture?.handOver(late)
+      head.lift()
+      this.startLate()
+      separateSides(response, shadow, handler)
+      this.#sent = new SentAnswer(response, this.#guard.captureOptions.bodyBytesMax)
+    }
+    const marks = this.#marks?.(response.statusCode) ?? []
+    const [marked] = markedCalls([call], marks) ?? []
+    if (marked === undefined && name !== 'destroy') setHeaders(response, marks)
+    return invoke(response, ...(marked ?? call))
+  }
+
+  /** The handler begins: what the framework keeps of an answer is to have two sides. */
+  protected divide(_handler: HandlerContext): void {}
+
+  /** The handler's answer is decided on: nothing has two sides any more. */
+  protected unite(): void {}
+
+  /** Whether the framework may answer for a handler some time after its end. */
+  protected get mayAnswerLater(): boolean {
+    return this.onLateEnd !== noop
+  }
+
+  /** The client has an answer from in front: what the framework kept of it is not the handler's. */
+  protected startLate(): void {}
+
+  /** The handler is over, and the framework will not answer for it: called as a part of the handler. */
+  protected finishLate(): void {
+    this.onLateEnd()
   }
 
   #await(later: PromiseLike<Protected>): Promise<Start> {
@@ -115,9 +233,37 @@ export class NodeProtection<Req extends object, Tx> implements Guest {
     })
   }
 
-  #execute(run: HttpRun<Tx>): Promise<CapturedResponse> {
-    const capture = new NodeCapture(this.response, this.#guard.captureOptions)
+  /** The handler may never answer: it is over, or its connection is cut. */
+  #limitWait(): void {
+    if (this.#limit !== undefined || this.#capture?.isSettled !== false) return
+    const giveUp = (): void => {
+      if (!this.#takeSent()) this.#capture?.giveUp(new UnansweredError())
+    }
+    // Most answer at once: the framework sends what the handler has returned.
+    this.#limit = noop
+    afterEvents(() => {
+      this.#limit = undefined
+      // A handler that still runs is waited for; its end is told.
+      if (this.#capture?.isSettled !== false || this.isHandling) return
+      if (!this.mayAnswerLater && this.#takeSent()) return
+      this.#limit = systemClock.after(this.#guard.options.unansweredMs ?? UNANSWERED_MS, giveUp)
+    })
+  }
+
+  /** The handler has answered nothing else, so what was sent while it ran was its own answer. */
+  #takeSent(): boolean {
+    if (this.#late?.isUntouched !== true) return false
+    const marks = this.#marks?.(200) ?? []
+    const answer = this.#sent?.answer(new Set(marks.map(([name]) => name.toLowerCase())))
+    if (answer !== undefined) this.#capture?.take(answer)
+    return answer !== undefined
+  }
+
+  #execute(run: HttpRun<Tx>, marks: EarlyMarks): Promise<CapturedResponse> {
+    const capture = new NodeCapture(this.response, this.#guard.captureOptions, this)
     this.#capture = capture
+    this.#run = run
+    this.#marks = marks
     this.begin(run)
     this.#start('proceed')
     return capture.captured
@@ -130,7 +276,8 @@ export class NodeProtection<Req extends object, Tx> implements Guest {
   }
 
   #finish(result: Protected): void {
-    this.#shelter?.leave(this)
+    this.#leave()
+    if (this.#isAnsweredEarly) return
     try {
       this.#start(this.#conclude(result))
     } catch (error) {
@@ -138,8 +285,20 @@ export class NodeProtection<Req extends object, Tx> implements Guest {
     }
   }
 
-  #fail(error: unknown): void {
+  /** The handler's answer is decided on. */
+  #leave(): void {
     this.#shelter?.leave(this)
+    this.#limit?.()
+    if (this.#head === undefined || this.#isAnsweredEarly) return
+    this.#head.lift()
+    this.unite()
+  }
+
+  #fail(error: unknown): void {
+    this.#leave()
+    if (this.#isAnsweredEarly) return
+    // Nobody is told, because somebody else may use the connection; what still comes is let through.
+    if (error instanceof UnansweredError) return this.#capture?.release([])
     // The handler has not run: whoever called us is told.
     if (this.#capture === undefined) return this.#refuse(error)
     // It has run, and the framework that called it has gone on.
@@ -165,6 +324,21 @@ export class NodeProtection<Req extends object, Tx> implements Guest {
         return 'answered'
     }
   }
+}
+
+/** The handler has ended, or cut its connection, and has not answered since. */
+class UnansweredError extends Error {
+  constructor() {
+    super('The handler has ended, or cut the connection, without an answer.')
+    this.name = 'UnansweredError'
+  }
+}
+
+/** Whoever gives an object of headers may change it. */
+function copiedHeaders(arg: unknown): unknown {
+  const isPlain = typeof arg === 'object' && arg !== null && !ArrayBuffer.isView(arg)
+  if (!isPlain) return arg
+  return Array.isArray(arg) ? [...arg] : { ...arg }
 }
 
 /**

@@ -73,6 +73,12 @@ export function copyStatus(from: ServerResponse, to: ServerResponse): void {
   if (from.statusMessage) to.statusMessage = from.statusMessage
 }
 
+/** A connection that leads nowhere. */
+export function nowhere(): Socket {
+  // Node asks no more of it than to be written to.
+  return new Sink() as unknown as Socket
+}
+
 /** Takes everything at once and keeps the head. */
 class Sink extends Writable {
   head: string | undefined
@@ -103,7 +109,8 @@ class Sink extends Writable {
   }
 }
 
-function headersIn(head: string): readonly Header[] {
+/** The headers of a head as Node writes it. */
+export function headersIn(head: string): readonly Header[] {
   const [, ...lines] = head.split('\r\n')
   return lines
     .map((line): Header => {

@@ -60,10 +60,11 @@ export function idempotent<Req extends IncomingMessage, Tx = never>(
       if (guard.takes(exchange)) {
         markProtected(request)
         const parts = { guard, subject: request, response, onError: fail }
-        const start = new NodeProtection(parts).protect(exchange)
+        const protection = new NodeProtection(parts)
+        const start = protection.protect(exchange)
         if ((isLater(start) ? await start : start) === 'answered') return
-      }
-      await handler(request, response)
+        await protection.handle(() => handler(request, response))
+      } else await handler(request, response)
     } catch (error) {
       fail(error)
     }

@@ -159,6 +159,14 @@ export interface HttpOptions<Req, Tx = unknown> extends RunOptions {
    */
   readonly streams?: 'buffer' | 'bypass'
   /**
+   * How long an answer is still waited for when the handler is over, or this process has cut its
+   * connection, and nothing was answered, in milliseconds. Then the outcome counts as unknown. For
+   * frameworks on Node; handlers from `Request` to `Response` are over when they answer.
+   *
+   * @default 60000
+   */
+  readonly unansweredMs?: number
+  /**
    * Whether the answer holds a secret that is shown once, such as a token. Its body is then not kept,
    * not even encrypted, and a repeated request gets 409 `idempotency-result-gone`.
    *
@@ -192,6 +200,9 @@ export interface CaptureOptions {
 /** Methods that are safe by themselves: recording them would only cost. */
 const SAFE: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS', 'TRACE'])
 
+/** How long an answer is waited for when the handler is over, in milliseconds. */
+export const UNANSWERED_MS = 60_000
+
 const PREFER_WAIT_MS_MAX = 10_000
 const BODY_BYTES_MAX = 33_554_432
 
@@ -215,6 +226,7 @@ export function resolveRules<Req>(options: HttpOptions<Req>): RouteRules {
   if (typeof options.caller !== 'function') {
     throw invalid('caller is missing: give a function that says on whose behalf a request comes')
   }
+  if (options.unansweredMs !== undefined) whole('unansweredMs', options.unansweredMs, 0)
   return {
     dialect,
     methods: new Set(checkedMethods(options.methods ?? dialect.methods)),

@@ -37,7 +37,7 @@ import { type Asked, type Exchange, isEarly } from './exchange.ts'
 import { readKey } from './key-source.ts'
 import { type CaptureOptions, type HttpOptions, type RouteRules, resolveRules } from './options.ts'
 import { digested, type LookedAt, lookAt, operationOf } from './run-request.ts'
-import { Asking, type Execute } from './watched-handler.ts'
+import { Asking, type EarlyMarks, type Execute, type HttpRun } from './watched-handler.ts'
 
 /**
  * What the adapter has to do:
@@ -139,9 +139,16 @@ export class Guard<Req, Tx> {
     if (serve !== undefined) return this.#serve(serve, asked, run)
     const recalled = this.#reprise.recall(run)
     if (recalled !== undefined) return this.#answer(asked, run, recalled)
-    return this.#run(digested(run), (handling) => asked.execute(handling)).then((result) =>
+    const marks: EarlyMarks = (status) => this.#earlyMarks(run, status)
+    return this.#run(digested(run), (handling) => asked.execute(handling, marks)).then((result) =>
       this.#answer(asked, run, result),
     )
+  }
+
+  /** The headers of an answer that a middleware in front gives while the handler runs. */
+  #earlyMarks({ key, origin }: LookedAt, status: number): readonly Header[] {
+    const answer = { status, fate: 'suspended', expiresInMs: null, bodyBytesOmitted: null } as const
+    return freshMarks(this.rules.dialect, { key, requestId: origin.requestId }, answer)
   }
 
   async #serve(serve: Servable, asked: Asking<Req, Tx>, run: LookedAt): Promise<Protected> {
@@ -211,7 +218,10 @@ export class Guard<Req, Tx> {
     return this.#refused(occurrence)
   }
 
-  #run(request: RunRequest, execute: Execute<Tx>): Promise<RunResult> {
+  #run(
+    request: RunRequest,
+    execute: (run: HttpRun<Tx>) => Promise<CapturedResponse>,
+  ): Promise<RunResult> {
     // Whether it can be set at all depends on `Tx`, which the compiler does not follow here.
     const transaction: boolean | Isolation = this.options.transaction ?? false
     const { claim = 'first' } = this.options

@@ -4,7 +4,7 @@
  * @module
  */
 
-import type { CapturedResponse } from '../core/response.ts'
+import type { CapturedResponse, Header } from '../core/response.ts'
 import { started } from '../engine/bounded.ts'
 import type { Run } from '../engine/run.ts'
 import type { TransactionRun } from '../engine/transaction-handler.ts'
@@ -14,8 +14,15 @@ import type { LookedAt } from './run-request.ts'
 /** What the handler of a protected request can say and ask; `tx` in transaction mode only. */
 export type HttpRun<Tx> = Run | TransactionRun<Tx>
 
-/** Has the framework's handler run and captures its answer. */
-export type Execute<Tx> = (run: HttpRun<Tx>) => Promise<CapturedResponse>
+/**
+ * Has the framework's handler run and captures its answer.
+ *
+ * @param marks - gives the headers for an answer that somebody else sends while the handler runs
+ */
+export type Execute<Tx> = (run: HttpRun<Tx>, marks: EarlyMarks) => Promise<CapturedResponse>
+
+/** The headers that say of an answer with this status that it is not kept. */
+export type EarlyMarks = (status: number) => readonly Header[]
 
 /** A request on its way, and its handler: tells what that did from what the engine did. */
 export class Asking<Req, Tx> {
@@ -43,9 +50,9 @@ export class Asking<Req, Tx> {
   }
 
   /** Has the handler run. */
-  execute(run: HttpRun<Tx>): Promise<CapturedResponse> {
+  execute(run: HttpRun<Tx>, marks: EarlyMarks): Promise<CapturedResponse> {
     this.#handling = run
-    const answer = started(() => this.#execute(run))
+    const answer = started(() => this.#execute(run, marks))
     // First in line, so that it is known to whoever is told of the failure.
     answer.catch((error: unknown) => {
       this.thrown = error

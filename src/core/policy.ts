@@ -56,12 +56,18 @@ export type ResponsePolicy = (ending: Ending, effect: Effect) => Verdict
 
 /**
  * Statuses by which a handler says that it did not take the request on: malformed, not allowed, too
- * early, too much. Sent again, perhaps corrected, the request deserves a run. All other 4xx are
- * answers about the world (declined, not found, conflict) and are final like a success.
+ * early, too much. Sent again, perhaps corrected, the request deserves a run. All other 4xx but 408
+ * are answers about the world (declined, not found, conflict) and are final like a success.
  */
 const NOT_TAKEN_ON: ReadonlySet<number> = new Set([
-  400, 401, 403, 405, 406, 407, 408, 411, 413, 414, 415, 416, 417, 421, 425, 426, 428, 429, 431,
+  400, 401, 403, 405, 406, 407, 411, 413, 414, 415, 416, 417, 421, 425, 426, 428, 429, 431,
 ])
+
+/**
+ * Frameworks answer 408 when a handler took too long, which says nothing about what the handler has
+ * done by then: a failure, like 503.
+ */
+const TIMED_OUT = 408
 
 type Kind = 'success' | 'final' | 'not taken on' | 'failure' | 'unanswered'
 
@@ -70,6 +76,7 @@ function kindOf(ending: Ending): Kind {
   if ('thrown' in ending) return 'failure'
   const { status } = ending
   if (status >= 200 && status < 400) return 'success'
+  if (status === TIMED_OUT) return 'failure'
   if (NOT_TAKEN_ON.has(status)) return 'not taken on'
   if (status >= 400 && status < 500) return 'final'
   return status >= 500 && status < 600 ? 'failure' : 'unanswered'
@@ -114,7 +121,7 @@ export type ResponsePolicyName = 'default' | 'stripe' | 'success-only' | 'no-5xx
  * | 2xx, 3xx            | store                       | store   | store                       |
  * | 402, 404, 409, 422… | store                       | store   | none: forget · else store   |
  * | 400, 401, 413, 429… | begun: store · else forget  | default | begun: store · else forget  |
- * | 5xx, throw          | none: forget · else suspend | store   | none: forget · else suspend |
+ * | 408, 5xx, throw     | none: forget · else suspend | store   | none: forget · else suspend |
  * | no final status     | none: forget · else suspend | default | none: forget · else suspend |
  *
  * `no-5xx` is the default rule, which never stores a 5xx, by the name that other libraries give it.

@@ -24,18 +24,54 @@ export interface Flight {
   readonly claimed?: Promise<RunResult | undefined> | undefined
   /** How the granted run ended; the refusal otherwise. Rejects with what the handler threw. */
   readonly ended: Promise<RunResult>
+  /** What the request that leads gets: how the run ended, or what came before its end. */
+  readonly result: Promise<RunResult>
   /** When the flight began, by the process's clock. */
   readonly startedAt: number
 }
 
 /** What a {@link BegunFlight} is made of. */
-export interface FlightParts<Begun> extends Omit<Flight, 'decided' | 'claimed'> {
+export interface FlightParts<Begun> extends Omit<Flight, 'decided' | 'claimed' | 'result'> {
   /** What the store answers. */
   readonly begun: Promise<Begun>
   /** Whether that grants the run. */
   readonly isGranted: (begun: Begun) => boolean
   /** As in a flight, when it is asked for. */
   readonly claimed?: (() => Promise<RunResult | undefined>) | undefined
+  /** Where the run puts a result that comes before its end; left out where none can. */
+  readonly early?: EarlyResult
+}
+
+/** A result that is given before the run is over: its handler still works. */
+export class EarlyResult {
+  #given: (() => Promise<RunResult>) | undefined
+  #hear: ((given: () => Promise<RunResult>) => void) | undefined
+
+  /** Gives a result. */
+  resolve(result: RunResult): void {
+    this.#give(async () => result)
+  }
+
+  /** Gives what the handler threw. */
+  reject(error: unknown): void {
+    this.#give(async () => {
+      throw error
+    })
+  }
+
+  /** The early result, or `ended` where none comes before. */
+  or(ended: Promise<RunResult>): Promise<RunResult> {
+    if (this.#given !== undefined) return this.#given()
+    return new Promise((resolve, reject) => {
+      this.#hear = (given) => resolve(given())
+      ended.then(resolve, reject)
+    })
+  }
+
+  #give(given: () => Promise<RunResult>): void {
+    this.#given = given
+    this.#hear?.(given)
+  }
 }
 
 /** A flight that works out what was decided when it is asked, because few ask. */
@@ -43,17 +79,24 @@ export class BegunFlight<Begun> implements Flight {
   readonly job: Job
   readonly ended: Promise<RunResult>
   readonly startedAt: number
+  readonly #early: EarlyResult | undefined
   readonly #claimed: FlightParts<Begun>['claimed']
   readonly #begun: Promise<Begun>
   readonly #isGranted: (begun: Begun) => boolean
 
-  constructor({ job, claimed, ended, startedAt, begun, isGranted }: FlightParts<Begun>) {
+  constructor(parts: FlightParts<Begun>) {
+    const { job, claimed, ended, startedAt, begun, isGranted, early } = parts
     this.job = job
+    this.#early = early
     this.#claimed = claimed
     this.ended = ended
     this.startedAt = startedAt
     this.#begun = begun
     this.#isGranted = isGranted
+  }
+
+  get result(): Promise<RunResult> {
+    return this.#early?.or(this.ended) ?? this.ended
   }
 
   get claimed(): Promise<RunResult | undefined> | undefined {

@@ -7,6 +7,9 @@
  *   └─refused─► result  └► forget / suspend  └─ fails: answer given, stored in the background
  * ```
  *
+ * An answer that is not to be stored, or a throw, can come while the handler is known to go on. The
+ * request gets it at once; the record stays in progress until the handler is over.
+ *
  * @module
  */
 
@@ -19,7 +22,7 @@ import type { CapturedResponse } from '../core/response.ts'
 import { isGranted, lookAt, takeClaim } from './claiming.ts'
 import type { Clock } from './clock.ts'
 import type { Context } from './context.ts'
-import { BegunFlight, type Flight } from './flights.ts'
+import { BegunFlight, EarlyResult, type Flight } from './flights.ts'
 import type { Job } from './job.ts'
 import { Lease, type LeaseKeeping } from './lease.ts'
 import { BURIED_MS, type Burial } from './letters.ts'
@@ -40,14 +43,17 @@ export class LeaseRuns<Tx> {
   start(job: Job, handler: Handler): Flight {
     const context = this.#context
     const claiming = takeClaim(context, job)
+    const early = new EarlyResult()
     const ended = claiming.then((result) => {
-      return isGranted(result) ? this.#run(job, result, handler) : context.refused(job, result)
+      return isGranted(result)
+        ? this.#run(job, { granted: result, handler, early })
+        : context.refused(job, result)
     })
     const startedAt = context.clock.now()
-    return new BegunFlight({ job, begun: claiming, isGranted, ended, startedAt })
+    return new BegunFlight({ job, begun: claiming, isGranted, ended, startedAt, early })
   }
 
-  async #run(job: Job, granted: Granted, handler: Handler): Promise<RunResult> {
+  async #run(job: Job, { granted, handler, early }: Running): Promise<RunResult> {
     const { claim, outcome, recoveryPoint } = granted
     const context = this.#context
     job.trace.point = recoveryPoint
@@ -64,6 +70,12 @@ export class LeaseRuns<Tx> {
         return await this.#refuse(job, claim)
       }
       const response = recovered ?? (await context.timed(job, 'handlerMs', () => handler(run)))
+      const how = outcome === 'resume' ? 'resumed' : 'executed'
+      const isPending = run.pending.isPending && (await run.pending.goesOn())
+      if (isPending && run.verdict(response) !== 'store') {
+        early.resolve(unstored({ outcome: how, response, fate: 'suspended' }))
+        await run.pending.over()
+      }
       // From here on only the end is written, and it is fenced.
       lease.settle()
       const verdict = run.verdict(response)
@@ -71,11 +83,14 @@ export class LeaseRuns<Tx> {
       const ended = await (verdict === 'store'
         ? this.#finish(job, claim, { response, resource: run.resource })
         : this.#release(job, claim, verdict))
-      const how = outcome === 'resume' ? 'resumed' : 'executed'
       return ended === 'done' && verdict === 'store'
         ? context.executed(job, { outcome: how, response, askedAt })
         : await this.#unstored(job, { outcome: how, response, verdict, ended })
     } catch (error) {
+      if (await run.pending.goesOn()) {
+        early.reject(error)
+        await run.pending.over()
+      }
       lease.settle()
       await this.#release(job, claim, verdictOnThrow(run, error))
       throw error
@@ -189,6 +204,14 @@ const FATES: Readonly<Record<Verdict, Fate>> = {
   store: 'stored',
   forget: 'forgotten',
   suspend: 'suspended',
+}
+
+/** A run that was granted. */
+interface Running {
+  readonly granted: Granted
+  readonly handler: Handler
+  /** What the request gets before the run is over. */
+  readonly early: EarlyResult
 }
 
 interface Ended {

@@ -16,6 +16,7 @@ import {
 import type { Resource } from '../core/record.ts'
 import type { CapturedResponse } from '../core/response.ts'
 import type { Lease } from './lease.ts'
+import { PendingWork } from './pending-work.ts'
 import type { Granted } from './store.ts'
 
 /** What a handler is given. */
@@ -35,6 +36,12 @@ export interface Run {
   store(): void
   /** Frees the key after this answer, whatever the policy says: nothing took effect. */
   release(): void
+  /**
+   * Says that the handler goes on until `work` settles, whatever it answers before. Until then no
+   * answer that is not stored ends the run: the lease is renewed, and repetitions are told that the
+   * request is in progress. The adapters say it of the promise that a handler returns.
+   */
+  holdUntil(work: PromiseLike<unknown>): void
 }
 
 /** Does what the request asks for. */
@@ -51,6 +58,8 @@ export interface LeaseRunParts {
 /** The handler's side of one run. */
 export class LeaseRun implements Run {
   readonly fence: number
+  /** What the handler still does, whatever it has answered. */
+  readonly pending = new PendingWork()
   resource: Resource | null = null
   readonly #lease: Pick<Lease, 'signal'>
   readonly #options: Pick<ResolvedRunOptions, 'policy' | 'marksEffect' | 'afterCrash'>
@@ -93,6 +102,10 @@ export class LeaseRun implements Run {
 
   release(): void {
     this.#override = 'forget'
+  }
+
+  holdUntil(work: PromiseLike<unknown>): void {
+    this.pending.add(work)
   }
 
   /** Whether a failure now must leave the record as it is, whatever the policy says. */

@@ -54,7 +54,7 @@ function decide<Tx>(context: Context<Tx>, job: Job, start: () => Flight): Promis
     return decided.then((it) => it ?? context.running(job, context.clock.now() - startedAt))
   }
   // A refusal is how it ends, whenever the key was claimed.
-  return context.flights.begin(job.request, start).ended
+  return context.flights.begin(job.request, start).result
 }
 
 async function decideOrWait<Tx>(
@@ -81,7 +81,7 @@ async function decideOrWait<Tx>(
         const refusal = await ((isLeader ? flight.claimed : undefined) ?? flight.decided)
         if (refusal === undefined && isLeader) {
           seat?.leave()
-          return await flight.ended
+          return await flight.result
         }
         const followed = () => follow(context, { job, flight, left: left() })
         result = refusal ?? (await context.timed(job, 'waitedMs', followed))

@@ -7,6 +7,7 @@
 import type { VerdictOverride } from '../core/policy.ts'
 import type { Resource } from '../core/record.ts'
 import type { CapturedResponse } from '../core/response.ts'
+import { PendingWork } from './pending-work.ts'
 import { type Stage, stageOn } from './stage.ts'
 import type { ClaimTime, Isolation, OpenTransaction } from './transactions.ts'
 
@@ -22,6 +23,12 @@ export interface TransactionRun<Tx> {
   store(): void
   /** Rolls back and frees the key after this answer, whatever the policy says. */
   release(): void
+  /**
+   * Says that the handler goes on until `work` settles, whatever it answers before. Until then an
+   * answer that is not stored does not free the key. The adapters say it of the promise that a handler
+   * returns.
+   */
+  holdUntil(work: PromiseLike<unknown>): void
 }
 
 /** Does what the request asks for, on `tx`. */
@@ -74,6 +81,8 @@ export interface TransactionOptions<Tx> {
 export class HandlerRun<Tx> implements TransactionRun<Tx> {
   readonly tx: Tx
   readonly stage: Stage
+  /** What the handler still does, whatever it has answered. */
+  readonly pending = new PendingWork()
   resource: Resource | null = null
   override: VerdictOverride | undefined
   readonly #open: OpenTransaction<Tx>
@@ -99,5 +108,9 @@ export class HandlerRun<Tx> implements TransactionRun<Tx> {
 
   release(): void {
     this.override = 'forget'
+  }
+
+  holdUntil(work: PromiseLike<unknown>): void {
+    this.pending.add(work)
   }
 }

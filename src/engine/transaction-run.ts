@@ -26,7 +26,7 @@ import type { CapturedResponse } from '../core/response.ts'
 import { pause, within } from './bounded.ts'
 import type { Cancel } from './clock.ts'
 import type { Context } from './context.ts'
-import { BegunFlight, type Flight } from './flights.ts'
+import { BegunFlight, EarlyResult, type Flight } from './flights.ts'
 import { claimedBy, isRehearsed } from './held-claim.ts'
 import type { Job } from './job.ts'
 import { type RunResult, unstored } from './result.ts'
@@ -64,13 +64,14 @@ export class TransactionRuns<Tx> {
   /** Begins a flight: reserves the key, and runs the handler if nothing stands in the way. */
   start(job: Job, handler: TransactionHandler<Tx>, options: TransactionOptions<Tx>): Flight {
     const begun = this.#begin(job, options)
-    const ended = this.#transact(job, { begun, handler, options })
+    const early = new EarlyResult()
+    const ended = this.#transact(job, { begun, handler, options, early })
     const claimed =
       options.claim === 'with-first-statement'
         ? () => begun.then((first) => this.#claimed(first, ended))
         : undefined
     const startedAt = this.#context.clock.now()
-    return new BegunFlight({ job, begun, isGranted: isOpen, ended, startedAt, claimed })
+    return new BegunFlight({ job, begun, isGranted: isOpen, ended, startedAt, claimed, early })
   }
 
   /** A refusal, or that the handler may run or has had its claim granted. */
@@ -83,7 +84,8 @@ export class TransactionRuns<Tx> {
   }
 
   /** Runs the transaction until it commits, is refused, or has failed too often. */
-  async #transact(job: Job, { begun, handler, options }: Transacting<Tx>): Promise<RunResult> {
+  async #transact(job: Job, transacting: Transacting<Tx>): Promise<RunResult> {
+    const { begun, handler, options, early } = transacting
     const context = this.#context
     const isJoined = options.join !== undefined
     const attemptsMax = isJoined ? 1 : job.options.transactionAttemptsMax
@@ -94,7 +96,7 @@ export class TransactionRuns<Tx> {
       const attempt = ++this.#runs
       // A rehearsal is a run that is refused, so there has to be another one after it.
       if (attempt < attemptsMax && isRehearsed(options)) start.held?.rehearse()
-      const ending = await this.#attempt(job, { open: start, handler, isJoined })
+      const ending = await this.#attempt(job, { open: start, handler, isJoined, early })
       if (!('fault' in ending)) return ending
       if (attempt >= attemptsMax) return await this.#exhausted(job, { ending, attempt, options })
       if (ending.fault !== 'refused') {
@@ -133,7 +135,7 @@ export class TransactionRuns<Tx> {
   /** One run of the handler; a fault when it is worth another. */
   async #attempt(
     job: Job,
-    { open, handler, isJoined }: Attempting<Tx>,
+    { open, handler, isJoined, early }: Attempting<Tx>,
   ): Promise<RunResult | Faulted> {
     const context = this.#context
     const run = new HandlerRun(open)
@@ -148,8 +150,11 @@ export class TransactionRuns<Tx> {
       if (response.bodyIsStream === true) throw invalid(STREAMS)
       // Nothing on `tx` outlives a rollback, so an answer that is not stored leaves no effect.
       if ((run.override ?? judge(job.options.policy, response, 'none')) !== 'store') {
+        const result = unstored({ response, fate: 'forgotten' })
+        if (await run.pending.goesOn()) early.resolve({ ...result, fate: 'suspended' })
+        await run.pending.over()
         await this.#undo(job, open)
-        return unstored({ response, fate: 'forgotten' })
+        return result
       }
       const finishing = context.finish(job, response, { resource: run.resource })
       const finish = isLater(finishing) ? await finishing : finishing
@@ -161,6 +166,8 @@ export class TransactionRuns<Tx> {
       }
       return context.executed(job, { outcome: 'executed', response, askedAt })
     } catch (error) {
+      if (await run.pending.goesOn()) early.reject(error)
+      await run.pending.over()
       await this.#undo(job, open)
       const fault = this.#transactions.classify(error)
       if (fault === 'retry' || fault === 'lost') return { fault, error }
@@ -282,11 +289,14 @@ interface Transacting<Tx> {
   readonly begun: Promise<OpenTransaction<Tx> | Refusal>
   readonly handler: TransactionHandler<Tx>
   readonly options: TransactionOptions<Tx>
+  /** What the request gets before the run is over. */
+  readonly early: EarlyResult
 }
 
 interface Attempting<Tx> {
   readonly open: OpenTransaction<Tx>
   readonly handler: TransactionHandler<Tx>
+  readonly early: EarlyResult
   readonly isJoined: boolean
 }
 

@@ -10,6 +10,7 @@ import { bodyChecks } from './adapter/bodies.ts'
 import { captureChecks } from './adapter/capture.ts'
 import { conflictChecks } from './adapter/conflict.ts'
 import { disconnectChecks } from './adapter/disconnect.ts'
+import { earlyChecks } from './adapter/early.ts'
 import { eventChecks } from './adapter/events.ts'
 import { faultChecks } from './adapter/faults.ts'
 import type { AdapterCheck } from './adapter/harness.ts'
@@ -48,6 +49,7 @@ export const adapterContract: readonly AdapterCheck[] = [
   ...policyChecks,
   ...faultChecks,
   ...disconnectChecks,
+  ...earlyChecks,
   ...transactionChecks,
   ...misuseChecks,
   ...eventChecks,

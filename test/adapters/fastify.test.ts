@@ -18,6 +18,9 @@ async function serve(spec: AdapterSpec): Promise<Served> {
   const errors: unknown[] = []
   const app = fastify({ bodyLimit: 50 * 2 ** 20, forceCloseConnections: true })
   app.addHook('onError', async (_request, _reply, error) => void errors.push(error))
+  app.addHook('onRequest', async (_request, reply) => {
+    void spec.early?.().then((deed) => answer(reply, deed))
+  })
   if (spec.parser === 'none') {
     app.removeAllContentTypeParsers()
     app.addContentTypeParser('*', (_request, _payload, done) => done(null))

@@ -6,7 +6,7 @@
 
 import { idempotent, runOf } from '../../src/adapters/fetch.ts'
 import type { AdapterSpec } from '../../src/testing/adapter-contract.ts'
-import { bodyOf, deedResponse } from './fetch-bridge.ts'
+import { bodyOf, deedResponse, raced } from './fetch-bridge.ts'
 
 /** A handler, given what a platform adds to the request. */
 type Served = (request: Request, ...rest: readonly unknown[]) => Response | Promise<Response>
@@ -15,8 +15,9 @@ type Served = (request: Request, ...rest: readonly unknown[]) => Response | Prom
 export function routed(spec: AdapterSpec): Served {
   const items = protectedDeed(spec, '/items/:id')
   const others = protectedDeed(spec, '/others/:id')
-  return (request, ...rest) =>
-    (new URL(request.url).pathname.startsWith('/items/') ? items : others)(request, ...rest)
+  return raced(spec.early, (request, ...rest) =>
+    (new URL(request.url).pathname.startsWith('/items/') ? items : others)(request, ...rest),
+  )
 }
 
 function protectedDeed(

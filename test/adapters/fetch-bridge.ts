@@ -84,6 +84,15 @@ function requestOf(incoming: IncomingMessage, signal: AbortSignal): Request {
   return new Request(`http://${incoming.headers.host}${incoming.url}`, init)
 }
 
+/** What a function around a handler does: it answers with what is there first. */
+export function raced<Rest extends readonly unknown[]>(
+  early: (() => Promise<Deed>) | undefined,
+  handler: (request: Request, ...rest: Rest) => Response | Promise<Response>,
+): (request: Request, ...rest: Rest) => Response | Promise<Response> {
+  if (early === undefined) return handler
+  return (request, ...rest) => Promise.race([handler(request, ...rest), early().then(deedResponse)])
+}
+
 /** The body as a deed is told it. */
 export async function bodyOf(request: Request, parser: ParserPlace): Promise<unknown> {
   return parser === 'none' ? bytesFrom(request) : parsed(request.headers, await request.text())

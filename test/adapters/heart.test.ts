@@ -51,6 +51,7 @@ class NotingReprise implements AnyReprise<string> {
       async markEffect() {},
       store() {},
       release() {},
+      holdUntil() {},
     }
     return unstored({ response: await handler(run), fate: 'stored' })
   }
@@ -63,7 +64,14 @@ class NotingReprise implements AnyReprise<string> {
     this.requests.push(request)
     this.transactions.push(options)
     const stage = async () => 'id'
-    const run = { tx: 'the transaction', stage, setResource() {}, store() {}, release() {} }
+    const run = {
+      tx: 'the transaction',
+      stage,
+      setResource() {},
+      store() {},
+      release() {},
+      holdUntil() {},
+    }
     return unstored({ response: await handler(run), fate: 'stored' })
   }
 
@@ -289,7 +297,14 @@ describe('errors', () => {
 
 describe('the way to the run', () => {
   const stage = async () => 'id'
-  const run: HttpRun<string> = { tx: 'tx', stage, setResource() {}, store() {}, release() {} }
+  const run: HttpRun<string> = {
+    tx: 'tx',
+    stage,
+    setResource() {},
+    store() {},
+    release() {},
+    holdUntil() {},
+  }
 
   it('leads from the request to the run and its transaction', () => {
     const request = {}

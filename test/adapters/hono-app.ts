@@ -16,7 +16,14 @@ export function contractApp(spec: AdapterSpec, errors: unknown[]): Hono {
     await next()
   }
   const protection = spec.options === null ? [] : [idempotent(spec.reprise, spec.options)]
+  const front: MiddlewareHandler = async (_, next) => {
+    const early = spec.early?.().then(deedResponse)
+    // The middleware answers with what is there first, as `hono/timeout` does.
+    const first = await Promise.race([next(), ...(early === undefined ? [] : [early])])
+    return first ?? undefined
+  }
   const stack: MiddlewareHandler[] = [
+    ...(spec.early === undefined ? [] : [front]),
     ...(spec.parser === 'before' ? [parser] : []),
     ...protection,
     ...(spec.isMountedTwice ? protection : []),

@@ -15,6 +15,13 @@ async function serve(spec: AdapterSpec): Promise<Served> {
   const errors: unknown[] = []
   app.on('error', (error) => errors.push(error))
   const parser = bodyParser({ jsonLimit: '50mb' })
+  const { early } = spec
+  if (early !== undefined) {
+    app.use(async (ctx, next) => {
+      const first = await Promise.race([next().then(() => undefined), early()])
+      if (first !== undefined) answer(ctx, first)
+    })
+  }
   if (spec.parser === 'before') app.use(parser)
   if (spec.options !== null) {
     for (const route of ['items', 'others']) {

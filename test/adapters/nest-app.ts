@@ -5,6 +5,7 @@ import {
   Controller,
   Module,
   type NestApplicationOptions,
+  type NestInterceptor,
   Post,
   Req,
   Res,
@@ -16,6 +17,7 @@ import type { NestExpressApplication } from '@nestjs/platform-express'
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify'
 import type express from 'express'
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { from, race } from 'rxjs'
 import { idempotent as onExpress } from '../../src/adapters/express.ts'
 import { idempotent as onFastify } from '../../src/adapters/fastify.ts'
 import { IdempotencyModule, Idempotent, runOf } from '../../src/adapters/nest.ts'
@@ -48,6 +50,7 @@ export function decorate(
       for (const [index, one] of decorator.entries()) one(target.prototype, name, index)
     } else decorator(target.prototype, name, descriptor)
   }
+  Object.defineProperty(target.prototype, name, descriptor)
 }
 
 /** An app with one controller, and what is imported. */
@@ -137,9 +140,20 @@ async function serve(platform: Platform, spec: AdapterSpec): Promise<Served> {
   const app = await createApp(platform, module, { bodyParser: parser !== 'none' })
   const errors: unknown[] = []
   app.useGlobalFilters(new RecordingFilter(app.getHttpAdapter(), errors))
+  if (spec.early !== undefined) app.useGlobalInterceptors(racing(spec.early))
   if (isMountedTwice && options !== null) mountAgain(app, { ...spec, options })
   if (parser === 'none') leaveBodies(app)
   return { port: await listen(app), errors, close: () => app.close() }
+}
+
+/** An interceptor in front that answers with what is there first. */
+function racing(early: () => Promise<Deed>): NestInterceptor {
+  return {
+    intercept: (context, next) => {
+      const response = context.switchToHttp().getResponse<AnyResponse>()
+      return race(next.handle(), from(early().then((deed) => valueOf(response, deed))))
+    },
+  }
 }
 
 function mountAgain(

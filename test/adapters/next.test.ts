@@ -3,7 +3,7 @@ import { idempotent, runOf } from '../../src/adapters/next.ts'
 import { createReprise, memoryStore } from '../../src/index.ts'
 import { type AdapterSpec } from '../../src/testing/adapter-contract.ts'
 import { describeAdapter } from './describe.ts'
-import { bodyOf, deedResponse, type Fetch, serveFetch } from './fetch-bridge.ts'
+import { bodyOf, deedResponse, type Fetch, raced, serveFetch } from './fetch-bridge.ts'
 import { testDifferences } from './fetch-differential.ts'
 import { fetchShapes } from './fetch-shapes.ts'
 
@@ -25,11 +25,11 @@ type Route = (request: Request, context: RouteContext) => Response | Promise<Res
 function routed(spec: AdapterSpec): Fetch {
   const items = routeOf(spec, '/items/:id')
   const others = routeOf(spec, '/others/:id')
-  return (request) => {
+  return raced(spec.early, (request) => {
     const { pathname } = new URL(request.url)
     const route = pathname.startsWith('/items/') ? items : others
     return route(request, { params: Promise.resolve({ id: pathname.split('/').at(-1) ?? '' }) })
-  }
+  })
 }
 
 function routeOf({ deed, reprise, options, ...spec }: AdapterSpec, operation: string): Route {

@@ -35,6 +35,7 @@ async function serve(spec: AdapterSpec): Promise<Served> {
     return spec.isMountedTwice ? idempotent(spec.reprise, options, guarded) : guarded
   })
   const listening = await listen((req, res) => {
+    void spec.early?.().then((deed) => answer(res, deed))
     routes[req.url?.startsWith('/items/') ? 0 : 1]?.(req, res)
   })
   return { ...listening, errors }

@@ -244,8 +244,8 @@ describe('the published policy', () => {
       publishedPolicy({ caller, ...options }).answers
 
     expect(fates({})).toMatchObject([
-      { effect: 'unknown', stored: ['2xx', '3xx', '4xx'], suspended: ['5xx'] },
-      { effect: 'begun', stored: ['2xx', '3xx', '4xx'], forgotten: [], suspended: ['5xx'] },
+      { effect: 'unknown', stored: ['2xx', '3xx', '4xx'], suspended: ['408', '5xx'] },
+      { effect: 'begun', stored: ['2xx', '3xx', '4xx'], forgotten: [], suspended: ['408', '5xx'] },
     ])
     expect(fates({})[0]?.forgotten).toEqual(expect.arrayContaining(['400', '401', '429']))
     expect(fates({})[0]?.forgotten).not.toContain('402')

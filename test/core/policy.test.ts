@@ -54,10 +54,11 @@ const TABLE: Readonly<Record<ResponsePolicyName, Readonly<Record<Kind, Row>>>> =
 }
 
 const NOT_TAKEN_ON =
-  '400 401 403 405 406 407 408 411 413 414 415 416 417 421 425 426 428 429 431'.split(' ')
+  '400 401 403 405 406 407 411 413 414 415 416 417 421 425 426 428 429 431'.split(' ')
 
 function kindOf(status: number): Kind {
   if (NOT_TAKEN_ON.includes(String(status))) return 'not taken on'
+  if (status === 408) return 'failure'
   const byHundred: readonly Kind[] = ['interim', 'success', 'success', 'final', 'failure']
   return byHundred[Math.floor(status / 100) - 1] ?? 'interim'
 }

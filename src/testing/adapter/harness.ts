@@ -74,6 +74,13 @@ export interface AdapterSpec {
   readonly parser: ParserPlace
   /** Whether the protection is mounted twice, by mistake. */
   readonly isMountedTwice: boolean
+  /**
+   * Asked for each request by a middleware in front of the protection: what it comes to is answered
+   * at once, while the handler goes on.
+   *
+   * @default there is no such middleware
+   */
+  readonly early?: (() => Promise<Deed>) | undefined
 }
 
 /** An app that listens on 127.0.0.1. */
@@ -115,6 +122,13 @@ export interface AdapterHarness {
    * @default true
    */
   readonly rendersErrors?: boolean
+  /**
+   * Whether the adapter knows when a handler is over, and so tells what a middleware in front answers
+   * from what the handler does.
+   *
+   * @default true
+   */
+  readonly knowsHandlerEnd?: boolean
   /** Opens a fresh store with transactions. */
   readonly openTransactional: () => Promise<TransactionalStore>
 }

@@ -38,6 +38,8 @@ export interface WorldSpec {
   readonly parser?: ParserPlace
   /** @default false */
   readonly isMountedTwice?: boolean
+  /** @default no middleware in front answers */
+  readonly early?: () => Promise<Deed>
 }
 
 /** A request, as far as a check cares. */
@@ -130,6 +132,7 @@ export async function inWorld(
     ...{ deed: handler, reprise: engine, parser: spec.parser ?? parserOf(harness) },
     options: spec.isProtected === false ? null : optionsOf(harness, spec.options ?? {}),
     isMountedTwice: spec.isMountedTwice ?? false,
+    early: spec.early,
   })
   try {
     await check(new World({ served, harness, reprise: engine, events, counter }))
