@@ -47,9 +47,23 @@ export function protectReply<Req extends FastifyRequestParts, Tx>(
   markProtected(request)
   const { raw: response } = reply
   const protection = new FastifyProtection({ guard, subject: request, response }, reply)
+  const conclude = (start: Start) => {
+    const { sending } = protection
+    return sending === undefined
+      ? concluded(reply, start)
+      : sending.then(() => concluded(reply, start))
+  }
   const start = protection.protect(exchangeOf(request))
-  if (!isLater(start)) return protection.sending?.then(() => start) ?? start
-  return start.then((later) => protection.sending?.then(() => later) ?? later)
+  return isLater(start) ? start.then(conclude) : conclude(start)
+}
+
+/**
+ * Has Fastify go no further when there is an answer. Over HTTP/2 the response to a client that has gone
+ * does not say that it was ended, and Fastify would call the handler.
+ */
+function concluded(reply: FastifyReplyParts, start: Start): Start {
+  if (start === 'answered' && !reply.raw.writableEnded) reply.hijack()
+  return start
 }
 
 class FastifyProtection<Req extends object, Tx> extends NodeProtection<Req, Tx> {
