@@ -188,4 +188,37 @@ describe('HTTP/1.1: a connection whose client has gone', () => {
       expect(runs).toBe(1)
     })
   }
+
+  it('hides it from a request that is whole, although another behind it is not', async () => {
+    const [begun, goOn, second] = [gate(), gate(), gate()]
+    const ran: string[] = []
+    const events: string[] = []
+    const handle = guarded(async (req, res) => {
+      ran.push(`${req.url} ${await text(req)}`)
+      for (const event of ['aborted', 'close']) res.on(event, () => events.push(event))
+      begun.open()
+      await goOn.passed
+      res.end(`done ${events.join()} ${req.aborted} ${res.closed} ${req.socket.destroyed}`)
+    })
+    const { port } = await serving((req, res) => {
+      if (req.url === '/2') second.open()
+      handle(req, res)
+    })
+    const socket = client(port)
+    socket.write(post({ key: 'k1', path: '/1', body: '{}' }))
+    await begun.passed
+    const half = post({ key: 'k2', path: '/2', body: '{"amount":100}' }).slice(0, -5)
+    socket.write(half)
+    await second.passed
+    await noticed()
+    socket.resetAndDestroy()
+    await noticed()
+    goOn.open()
+    const again = await settled(port, post({ key: 'k1', path: '/1', body: '{}', lines: CLOSE }))
+    expect(again).toContain('done  false false false')
+    expect(ran).toEqual(['/1 {}'])
+    const whole = post({ key: 'k2', path: '/2', body: '{"amount":100}', lines: CLOSE })
+    expect(await settled(port, whole)).toContain('done')
+    expect(ran).toEqual(['/1 {}', '/2 {"amount":100}'])
+  })
 })
