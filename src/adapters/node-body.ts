@@ -161,7 +161,8 @@ function isWholeStream(stream: BodyStream): boolean {
 
 /** Whether the client went away before the request was received whole. */
 function isCutOff(request: IncomingMessage): boolean {
-  return (request.aborted || request.destroyed) && !isComplete(request)
+  const { stream, destroyed } = request as IncomingMessage & { stream?: BodyStream }
+  return (stream?.aborted ?? destroyed) && !isComplete(request)
 }
 
 function cutOff(cause?: unknown): RepriseError {

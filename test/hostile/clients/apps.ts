@@ -36,7 +36,7 @@ import type { Reply, Stage } from './scene.ts'
 
 const require = createRequire(import.meta.url)
 // Has no types of its own; as far as it is used here it is like version 5.
-const express4 = require('express4') as typeof express
+const express4 = createRequire(import.meta.url)('express4') as typeof express
 // Nest brings it; it has no types.
 const multer = createRequire(require.resolve('@nestjs/platform-express'))('multer') as () => {
   single(name: string): express.RequestHandler
@@ -44,7 +44,7 @@ const multer = createRequire(require.resolve('@nestjs/platform-express'))('multe
 
 /** What makes an app. */
 export interface AppParts {
-  readonly reprise: Reprise<never>
+  readonly reprise: Reprise
   readonly stage: Stage
   readonly plan: Pick<Plan, 'parser' | 'place' | 'reading'>
 }
@@ -114,8 +114,9 @@ async function serveExpress(framework: typeof express, parts: AppParts): Promise
   const { reprise, stage, plan } = parts
   const app = framework().set('env', 'test')
   const parsers = expressParser(framework, plan.parser)
-  const front: express.RequestHandler = (_request, _response, next) => {
-    void stage.pass('front').then(() => next())
+  const front: express.RequestHandler = async (_request, _response, next) => {
+    await stage.pass('front')
+    next()
   }
   const protect = onExpress(reprise, OPTIONS)
   const chain =
@@ -130,8 +131,12 @@ async function serveExpress(framework: typeof express, parts: AppParts): Promise
     else response.send(reply.text)
   }
   // Version 4 does not look at what a handler returns.
-  app.post('/orders', ...chain, (request, response, next) => {
-    handle(request, response).catch(next)
+  app.post('/orders', ...chain, async (request, response, next) => {
+    try {
+      await handle(request, response)
+    } catch (error) {
+      next(error)
+    }
   })
   return listen(app)
 }
@@ -301,8 +306,9 @@ async function serveNest(platform: 'express' | 'fastify', parts: AppParts): Prom
     instance.addHook('preHandler', () => stage.pass('front'))
   } else {
     if (plan.parser === 'urlencoded') app.use(express.urlencoded({ limit: LIMIT, extended: false }))
-    app.use((_: unknown, __: unknown, next: () => void) => {
-      void stage.pass('front').then(() => next())
+    app.use(async (_: unknown, __: unknown, next: () => void) => {
+      await stage.pass('front')
+      next()
     })
   }
   return { port: await listenNest(app), close: () => app.close() }

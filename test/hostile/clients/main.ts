@@ -39,8 +39,7 @@ async function main(): Promise<number> {
     if (violations.length > 0) {
       count('violations')
       console.log(reportOf(seed, outcome))
-      if (process.env['SHRINK'])
-        console.log(`smallest: ${reportOf(seed, await playground.shrink(outcome))}`)
+      console.log(`smallest: ${reportOf(seed, await playground.shrink(outcome))}`)
     }
     if (seed % 1000 === 0 || seed === to) {
       const seconds = Math.round((performance.now() - begun) / 1000)

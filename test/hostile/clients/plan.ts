@@ -197,23 +197,32 @@ function byteOf(chance: Chance, plan: Plan, { head, total }: Boundaries): number
   return Math.max(0, Math.min(at, total))
 }
 
-/** Plans that ask for less than a plan that fails, the smallest changes last. */
+/** Moments by how much it takes to reach them; only those with a rank take another's place. */
+const SIMPLE_MOMENTS: readonly Moment[] = ['handler', 'claim']
+
+/**
+ * Plans that ask for less than a plan that fails. Each step goes down, in what it changes, so whoever
+ * takes one after the other comes to an end.
+ */
 export function smallerPlans(plan: Plan): readonly Plan[] {
+  const { byte, noteLength, moment } = plan
+  const rank = SIMPLE_MOMENTS.indexOf(moment)
+  const moments = rank < 0 ? SIMPLE_MOMENTS : SIMPLE_MOMENTS.slice(0, rank)
   const changes: readonly Partial<Plan>[] = [
-    { isReused: false },
-    { isChunked: false },
-    { answer: 'small' },
-    { noteLength: 1 },
-    { noteLength: 20 },
-    { retries: 'later' },
-    { reading: 'iteration' },
-    { parser: 'json' },
-    { moment: 'handler' },
-    { moment: 'claim' },
+    ...[{ isReused: false }, { isChunked: false }, { answer: 'small' as const }],
+    ...[1, 20, 300]
+      .filter((length) => length < noteLength)
+      .map((length) => ({ noteLength: length })),
+    ...[
+      { retries: 'later' as const },
+      { reading: 'iteration' as const },
+      { parser: 'json' as const },
+    ],
+    ...moments.map((simple) => ({ moment: simple })),
     { departure: 'close' },
-    { byte: 0 },
-    { byte: Math.floor(plan.byte / 2) },
-    { byte: Math.max(0, plan.byte - 1) },
+    ...[0, Math.floor(byte / 2), byte - 1]
+      .filter((at) => at >= 0 && at < byte)
+      .map((at) => ({ byte: at })),
   ]
   return changes.map((change) => ({ ...plan, ...change })).filter((one) => isPossible(one, plan))
 }
@@ -222,7 +231,7 @@ function isPossible(plan: Plan, from: Plan): boolean {
   if (JSON.stringify(plan) === JSON.stringify(from)) return false
   if (plan.moment === 'part' && plan.answer !== 'streamed') return false
   // A client that is merely slow is no smaller case of one that leaves.
-  if (from.moment === 'slow' && plan.moment !== 'slow') return false
+  if (from.moment === 'slow' && (plan.moment !== 'slow' || plan.departure !== 'stays')) return false
   return PARSERS[plan.app].some(([parser, place]) => parser === plan.parser && place === plan.place)
 }
 

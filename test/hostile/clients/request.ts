@@ -19,7 +19,7 @@ export function noteOf(key: string, length: number): string {
 }
 
 /** The body of a request. */
-export function bodyOf(parser: ParserName, note: string): string {
+function bodyOf(parser: ParserName, note: string): string {
   switch (parser) {
     case 'json':
       return JSON.stringify({ note, amount: 5 })

@@ -35,7 +35,7 @@ export interface Outcome {
 
 /** Apps that plans are played on; each is started when it is first needed. */
 export class Playground {
-  readonly #openStore: () => Store<never>
+  readonly #openStore: () => Store
   readonly #apps = new Map<string, Promise<{ app: App; stage: Stage }>>()
   /** What handlers see whose client stays, by what it depends on. */
   readonly #controls = new Map<string, Promise<readonly Looks[]>>()
@@ -43,7 +43,7 @@ export class Playground {
   #keys = 0
 
   /** @param openStore - makes a store; each app has its own */
-  constructor(openStore: () => Store<never>) {
+  constructor(openStore: () => Store) {
     this.#openStore = openStore
     process.on('unhandledRejection', this.#note).on('uncaughtExceptionMonitor', this.#note)
     process.on('warning', this.#noteLeak)
@@ -89,7 +89,8 @@ export class Playground {
   }
 
   readonly #note = (error: unknown) => {
-    this.#faults.push(`The process was told: ${error instanceof Error ? error.message : error}`)
+    const message = error instanceof Error ? error.message : String(error)
+    this.#faults.push(`The process was told: ${message}`)
   }
 
   /** Listeners that pile up on a connection. */
@@ -136,7 +137,7 @@ export class Playground {
   async #open(plan: Plan): Promise<{ app: App; stage: Stage }> {
     const stage = new Stage()
     const store = stage.holding(this.#openStore())
-    const reprise = createReprise<never>({ store, leaseMs: LEASE_MS })
+    const reprise = createReprise({ store, leaseMs: LEASE_MS })
     return { app: await APPS[plan.app]({ reprise, stage, plan }), stage }
   }
 
