@@ -139,11 +139,12 @@ const wholeStreams = new WeakSet<BodyStream>()
 
 /** Whether the request has been received whole, though perhaps not yet read. */
 export function isComplete(request: IncomingMessage): boolean {
+  // A request of HTTP/2 has a stream. One that was injected in a test has no `complete`, but its state
+  // says whether it gets more.
   const { complete, stream, _readableState } = request as Partial<IncomingMessage> & {
-    stream?: BodyStream // HTTP/2 has it.
+    stream?: BodyStream
     _readableState?: { ended: boolean }
   }
-  // A request that was injected in a test has no `complete`, but its stream knows whether it gets more.
   if (complete === undefined) return _readableState?.ended === true
   return stream === undefined ? complete : isWholeStream(stream)
 }
@@ -161,6 +162,7 @@ function isWholeStream(stream: BodyStream): boolean {
 
 /** Whether the client went away before the request was received whole. */
 function isCutOff(request: IncomingMessage): boolean {
+  // A request of HTTP/2 has a stream, and is itself not destroyed with it.
   const { stream, destroyed } = request as IncomingMessage & { stream?: BodyStream }
   return (stream?.aborted ?? destroyed) && !isComplete(request)
 }

@@ -64,6 +64,8 @@ const OPEN_STREAM: Readonly<Record<string, unknown>> = { aborted: false, rstCode
  */
 export class Shelter {
   readonly #connection: Duplex
+  /** Whether this is no stream of HTTP/2, which ends with the body of its request. */
+  readonly #isSocket: boolean
   readonly #guests = new Set<Guest>()
   readonly #emit: Duplex['emit']
   readonly #destroy: Duplex['destroy']
@@ -78,13 +80,14 @@ export class Shelter {
 
   constructor(connection: Duplex) {
     this.#connection = connection
+    this.#isSocket = connection instanceof Socket
     shelters.set(connection, this)
     const { emit, destroy, push } = connection
     this.#emit = emit
     this.#destroy = destroy
     this.#push = push
     connection.emit = (event: string | symbol, ...args: unknown[]) => {
-      if (this.#isParting(event) && this.#isOccupied) {
+      if (this.#guests.size > 0 && this.#isParting(event) && this.#isOccupied) {
         if (connection.destroyed) this.#hide()
         this.#withheld.push([event, ...args])
         return true
@@ -161,11 +164,6 @@ export class Shelter {
 
   #isParting(event: unknown): boolean {
     return (this.#isSocket ? PARTING_SOCKET : PARTING_STREAM).has(event)
-  }
-
-  /** Whether this is no stream of HTTP/2, which ends with the body of its request. */
-  get #isSocket(): boolean {
-    return this.#connection instanceof Socket
   }
 
   /** Whether there is a guest whose request was received whole; others may still come in behind it. */
