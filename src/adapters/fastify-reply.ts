@@ -117,8 +117,22 @@ export class FastifyProtection<Req extends FastifyRequestParts, Tx> extends Node
   /** As {@link NodeProtection.protect}; an answer in place of the handler's is on its way then. */
   start(): Start | Promise<Start> {
     const start = this.protect(exchangeOf(this.subject))
-    if (!isLater(start)) return this.#sending?.then(() => start) ?? start
-    return start.then((later) => this.#sending?.then(() => later) ?? later)
+    return isLater(start) ? start.then((later) => this.#sent(later)) : this.#sent(start)
+  }
+
+  /** Waits until the answer is on its way, if there is one. */
+  #sent(start: Start): Start | Promise<Start> {
+    return this.#sending?.then(() => this.#concluded(start)) ?? this.#concluded(start)
+  }
+
+  /**
+   * Has Fastify go no further when there is an answer. Over HTTP/2 the response to a client that has
+   * gone does not say that it was ended, and Fastify would call the handler.
+   */
+  #concluded(start: Start): Start {
+    const reply = this.#reply
+    if (start === 'answered' && !reply.raw.writableEnded) reply.hijack()
+    return start
   }
 
   /** Hooks may take their time before they send what the handler has returned. */

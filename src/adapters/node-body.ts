@@ -49,10 +49,13 @@ export class NodeBody {
   /**
    * Digest of the body.
    *
-   * @throws RepriseError `reprise-options-invalid` when it was read before and is gone
+   * @throws RepriseError `reprise-options-invalid` when it was read before and is gone,
+   *   `idempotency-body-invalid` when the client went away before all of it had come
    */
   digest(contentType: string | null, options: BodyOptions): BodyDigest | Promise<BodyDigest> {
     const { body, rawBody } = this.#parsed
+    // A parser may have taken what there was for all of it.
+    if (isCutOff(this.#request)) throw cutOff()
     if (isBytes(rawBody)) return digested(bodyDigest(contentType, options), rawBody)
     if (!this.#isTaken) return this.#readDigest(bodyDigest(contentType, options))
     if (isBytes(body)) return digested(bodyDigest(contentType, options), body)
@@ -65,10 +68,12 @@ export class NodeBody {
   /**
    * The body, for those who look into it.
    *
-   * @throws RepriseError `reprise-options-invalid` when it was read before and is gone
+   * @throws RepriseError `reprise-options-invalid` when it was read before and is gone,
+   *   `idempotency-body-invalid` when the client went away before all of it had come
    */
   async read(options: BodyOptions): Promise<ReadBody> {
     const { body, rawBody } = this.#parsed
+    if (isCutOff(this.#request)) throw cutOff()
     if (!this.#isTaken) return this.#text(Buffer.concat(await this.#keep(options)))
     // Parsers such as `express.raw()` leave the bytes.
     if (isBytes(body)) return this.#text(bytesOf(body))
@@ -123,17 +128,47 @@ function gone(what: string): RepriseError {
   )
 }
 
+/** What is used of the stream below a request of HTTP/2. */
+interface BodyStream {
+  readonly readableEnded: boolean
+  readonly aborted: boolean
+}
+
+/** Streams of HTTP/2 whose end was seen before their client cancelled them. */
+const wholeStreams = new WeakSet<BodyStream>()
+
 /** Whether the request has been received whole, though perhaps not yet read. */
 export function isComplete(request: IncomingMessage): boolean {
-  // On HTTP/2 `complete` comes with the end; the stream below knows before. A request that was
-  // injected in a test has no `complete`, but its stream knows whether it gets more.
+  // A request of HTTP/2 has a stream. One that was injected in a test has no `complete`, but its state
+  // says whether it gets more.
   const { complete, stream, _readableState } = request as Partial<IncomingMessage> & {
-    stream?: { readableEnded: boolean }
+    stream?: BodyStream
     _readableState?: { ended: boolean }
   }
-  return complete === undefined
-    ? _readableState?.ended === true
-    : complete || stream?.readableEnded === true
+  if (complete === undefined) return _readableState?.ended === true
+  return stream === undefined ? complete : isWholeStream(stream)
+}
+
+/**
+ * Whether the end of a stream's body has come. Node ends a stream that its client cancels as well, and
+ * then calls the request complete, however much of the body is missing.
+ */
+function isWholeStream(stream: BodyStream): boolean {
+  if (wholeStreams.has(stream)) return true
+  if (!stream.readableEnded || stream.aborted) return false
+  wholeStreams.add(stream)
+  return true
+}
+
+/** Whether the client went away before the request was received whole. */
+function isCutOff(request: IncomingMessage): boolean {
+  // A request of HTTP/2 has a stream, and is itself not destroyed with it.
+  const { stream, destroyed } = request as IncomingMessage & { stream?: BodyStream }
+  return (stream?.aborted ?? destroyed) && !isComplete(request)
+}
+
+function cutOff(cause?: unknown): RepriseError {
+  return new RepriseError(BODY_INVALID, 'The body was cut off', { cause })
 }
 
 function isBytes(body: unknown): body is Uint8Array | string {
@@ -169,9 +204,7 @@ function readAndPutBack(
       reject(error)
     }
     // Also where its framing is broken: that is the client's doing, and no failure of the server.
-    const cut = (cause?: unknown) => {
-      fail(new RepriseError(BODY_INVALID, 'The body was cut off', { cause }))
-    }
+    const cut = (cause?: unknown) => fail(cutOff(cause))
     const read = () => {
       // Reading an empty stream whose end has come would end it for everybody.
       while (request.readableLength > 0) {

@@ -12,6 +12,7 @@ import type { IncomingMessage } from 'node:http'
 import { Socket } from 'node:net'
 import { Duplex } from 'node:stream'
 import { isComplete } from './node-body.ts'
+import { noop } from './node-calls.ts'
 import { Cover } from './node-cover.ts'
 
 /** A request that is sheltered. */
@@ -33,49 +34,93 @@ export function shelterOf(request: IncomingMessage): Shelter | undefined {
   return connection && (shelters.get(connection) ?? new Shelter(connection))
 }
 
-/** What tells that the other side has gone. The end of an HTTP/2 stream is only that of its body. */
-const PARTING: ReadonlySet<unknown> = new Set(['error', 'aborted', 'close'])
+/** What tells that the client has gone, on a socket and on a stream of HTTP/2. */
+const PARTING_SOCKET: ReadonlySet<unknown> = new Set(['error', 'close', 'end'])
+/** Its end is only that of its body; Node finishes a stream that the client cancels. */
+const PARTING_STREAM: ReadonlySet<unknown> = new Set(['error', 'close', 'aborted', 'finish'])
+
+/** How a connection looks while its client is there, by the members that code asks. */
+const OPEN: Readonly<Record<string, unknown>> = {
+  ...{ writable: true, writableEnded: false, writableFinished: false, writableAborted: false },
+  ...{ destroyed: false, closed: false, errored: null, readableAborted: false },
+}
+/** What only a socket has, or shows otherwise than a stream of HTTP/2, which ends with its body. */
+const OPEN_SOCKET: Readonly<Record<string, unknown>> = {
+  ...{ readable: true, readableEnded: false, pending: false },
+}
+/** What only a stream of HTTP/2 has. Node itself asks a destroyed stream for no `state`. */
+const OPEN_STREAM: Readonly<Record<string, unknown>> = { aborted: false, rstCode: 0, state: {} }
 
 /**
  * Shelters requests, each once it has been received whole.
  *
- * It stays on the connection, where it costs next to nothing while nobody is in it: to put it up and
- * take it down for every request would make each use of the connection slow, ours or not.
+ * A socket is kept from the end and from the errors that come from its client: until the answer is
+ * stored nothing happens to it, so everybody who asks it finds it open. A stream of HTTP/2 whose client
+ * cancels it has nothing below it any more, and a socket may have been closed before its request came
+ * here: those are made to look open.
+ *
+ * The shelter stays on the connection, where it costs next to nothing while nobody is in it: to put it
+ * up and take it down for every request would make each use of the connection slow, ours or not.
  */
 export class Shelter {
   readonly #connection: Duplex
+  /** Whether this is no stream of HTTP/2, which ends with the body of its request. */
+  readonly #isSocket: boolean
   readonly #guests = new Set<Guest>()
   readonly #emit: Duplex['emit']
+  readonly #destroy: Duplex['destroy']
+  readonly #push: Duplex['push']
   #withheld: unknown[][] = []
+  /** The error by which the client broke the connection. */
+  #broken: Error | undefined
+  /** Whether the client has ended its side. */
+  #isEnded = false
   /** There from when the connection would look closed. */
   #blind: Cover | undefined
 
   constructor(connection: Duplex) {
     this.#connection = connection
+    this.#isSocket = connection instanceof Socket
     shelters.set(connection, this)
-    const { emit, destroy } = connection
+    const { emit, destroy, push } = connection
     this.#emit = emit
+    this.#destroy = destroy
+    this.#push = push
     connection.emit = (event: string | symbol, ...args: unknown[]) => {
-      const isWithheld = this.#guests.size > 0 && this.#isParting(event) && this.#isReceived
-      if (!isWithheld) return emit.call(connection, event, ...args)
-      this.#hide()
-      this.#withheld.push([event, ...args])
-      return true
+      if (this.#guests.size > 0 && this.#isParting(event) && this.#isOccupied) {
+        if (connection.destroyed) this.#hide()
+        this.#withheld.push([event, ...args])
+        return true
+      }
+      // Node would have what is below a stream of HTTP/2 stop, which is gone.
+      if (event === 'pause' && this.#blind !== undefined && !this.#isSocket) return false
+      return emit.call(connection, event, ...args)
     }
     connection.destroy = (error, ...more) => {
-      if (this.#guests.size === 0) return destroy.call(connection, error, ...more)
-      // Errors and ends come from the other side.
-      const isOwn = error == null && !connection.readableEnded && this.#isReceived
-      this.#hide()
+      if (!this.#isOccupied) return destroy.call(connection, error, ...more)
+      if (this.#isSocket && error != null && isOfSystem(error)) {
+        this.#broken ??= error
+        return connection
+      }
+      // Errors of Node, which have a code, and ends come from the other side.
+      const isOwn = !connection.readableEnded && !(error != null && 'code' in error)
       const result = destroy.call(connection, error, ...more)
+      this.#hide()
       if (isOwn) for (const guest of this.#guests) guest.onCut()
       return result
+    }
+    if (!this.#isSocket) return
+    connection.push = (chunk: unknown, encoding) => {
+      if (chunk !== null || !this.#isOccupied) return push.call(connection, chunk, encoding)
+      this.#isEnded = true
+      return false
     }
   }
 
   /** Takes a request in. */
   enter(guest: Guest): void {
     this.#guests.add(guest)
+    if (!isComplete(guest.request)) return
     // The client may have left while others worked on the request.
     const { destroyed, readable, writable } = this.#connection
     if (destroyed || !writable || (this.#isSocket && !readable)) this.#hide()
@@ -83,44 +128,54 @@ export class Shelter {
 
   /** To be called right before the answer is sent. */
   leave(guest: Guest): void {
-    if (this.#guests.delete(guest) && this.#guests.size === 0) this.#close()
+    if (this.#guests.delete(guest) && !this.#isOccupied) this.#close()
   }
 
   #close(): void {
+    const connection = this.#connection
     this.#blind?.lift()
     this.#blind = undefined
-    if (this.#withheld.length === 0) return
-    const withheld = this.#withheld
+    if (this.#broken !== undefined) Reflect.apply(this.#destroy, connection, [this.#broken])
+    this.#broken = undefined
+    if (this.#withheld.length === 0 && !this.#isEnded) return
+    const [withheld, isEnded] = [this.#withheld, this.#isEnded]
     this.#withheld = []
+    this.#isEnded = false
     // The answer goes first: a client that has only ended its side still reads.
     process.nextTick(() => {
-      for (const args of withheld) Reflect.apply(this.#emit, this.#connection, args)
+      for (const args of withheld) Reflect.apply(this.#emit, connection, args)
+      if (!isEnded || connection.destroyed) return
+      Reflect.apply(this.#push, connection, [null])
+      // As Node does where it sees the end: nobody else may read.
+      connection.read(0)
     })
   }
 
   /** Keeps from who looks what is kept from who listens. */
   #hide(): void {
     if (this.#blind !== undefined) return
-    this.#blind = new Cover(this.#connection)
-    this.#blind.property('writable', () => true)
-    // Express 5 asks this before it reads a body, also one that has arrived whole.
-    if (this.#isSocket) this.#blind.property('readable', () => true)
-    this.#blind.property('destroyed', () => false)
+    const blind = new Cover(this.#connection)
+    this.#blind = blind
+    const members = { ...OPEN, ...(this.#isSocket ? OPEN_SOCKET : OPEN_STREAM) }
+    for (const [name, value] of Object.entries(members)) blind.property(name, () => value)
+    // Of a stream that is gone there is nothing to close.
+    if (!this.#isSocket) blind.method('close', noop)
   }
 
-  /** Whoever still reads a body has to know that the rest will not come. */
   #isParting(event: unknown): boolean {
-    return PARTING.has(event) || (event === 'end' && this.#isSocket)
+    return (this.#isSocket ? PARTING_SOCKET : PARTING_STREAM).has(event)
   }
 
-  /** Whether this is no stream of HTTP/2, which ends with the body of its request. */
-  get #isSocket(): boolean {
-    return this.#connection instanceof Socket
+  /** Whether there is a guest whose request was received whole; others may still come in behind it. */
+  get #isOccupied(): boolean {
+    if (this.#guests.size === 0) return false
+    return [...this.#guests].some(({ request }) => isComplete(request))
   }
+}
 
-  get #isReceived(): boolean {
-    return [...this.#guests].every(({ request }) => isComplete(request))
-  }
+/** Whether the system reports that a connection is broken. */
+function isOfSystem(error: Error): boolean {
+  return 'syscall' in error
 }
 
 /** The stream of an HTTP/2 request, or the socket. */

@@ -6,7 +6,6 @@
 
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
-import { promisify } from 'node:util'
 import express, { type Express, type Request, type RequestHandler, type Response } from 'express'
 import { onTestFinished } from 'vitest'
 import { idempotent } from '../../src/adapters/express.ts'
@@ -31,8 +30,6 @@ export interface Server {
   send(request: RawRequest): Promise<RawResponse>
   /** Takes no more connections and closes those that are idle, as on SIGTERM. */
   stop(): void
-  /** How many connections are open. */
-  connections(): Promise<number>
 }
 
 /** Has an app listen until the test is over. */
@@ -51,7 +48,6 @@ export async function serve(mount: (app: Express) => void): Promise<Server> {
     port,
     send: (request) => sendRaw(port, request),
     stop: () => void server.close(),
-    connections: promisify(server.getConnections.bind(server)),
   }
 }
 

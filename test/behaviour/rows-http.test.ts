@@ -1,5 +1,5 @@
 import express from 'express'
-import { describe, expect, it, vi } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { serveCharges } from './api.ts'
 import { Gate } from './gate.ts'
 import { openRaw } from './raw-http.ts'
@@ -16,7 +16,7 @@ describe('a client that goes away', () => {
     const socket = await openRaw(charges.port, { key: 'k' })
     await gate.reached()
     socket.resetAndDestroy()
-    await vi.waitUntil(async () => (await charges.connections()) === 0)
+    // A connection that was made later is served: by then the reset has been seen.
     expect((await charges.send({ key: 'k' })).status).toBe(409)
     const waiting = charges.send({ key: 'k', headers: [['Prefer', 'wait=10']] })
     gate.open()
