@@ -15,7 +15,6 @@ import { inSavepoint, joinOn, takingTurns, type Wire } from './wire.ts'
 
 /** The client `driver` with the transactions of `source`. */
 export function openedBy<Tx>(driver: Client<unknown>, source: TransactionSource<Tx>): Client<Tx> {
-  driver.shelter?.()
   const wire: ParkedWire<Tx> = {
     isOrdered: false,
     send: (tx, call) => send(source, tx, call),
