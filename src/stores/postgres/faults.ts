@@ -23,6 +23,9 @@ const DISCONNECTED =
 const DISCONNECTED_MESSAGE =
   /^(Connection terminated|Client has encountered a connection error|Client was closed|timeout exce|Query read timeout|PGlite is closed)/
 
+/** A write in a read-only transaction, and what a claim asks for that must not be granted in one. */
+const READ_ONLY: ReadonlySet<string> = new Set(['25006', '25001'])
+
 const UNIQUE_VIOLATION = '23505'
 /** Raised by our own functions when the fence has moved on. */
 const LEASE_LOST = 'RP001'
@@ -115,7 +118,14 @@ export async function attempt<T>(verb: string, run: () => Promise<T>): Promise<T
 /** A failure of a verb as who asked is told. */
 export function unavailable(verb: string, cause: unknown): RepriseError {
   const code = cause instanceof Error ? property(cause, 'code') : ''
+  if (READ_ONLY.has(code)) return readOnly(verb, cause)
   const detail = `PostgreSQL failed to ${verb}${code === '' ? '' : ` (${code})`}`
+  return new RepriseError(STORE_UNAVAILABLE, detail, { cause })
+}
+
+/** A verb that writes, or has the app write, failed on a standby or on a database that takes no writes. */
+export function readOnly(verb: string, cause?: unknown): RepriseError {
+  const detail = `PostgreSQL failed to ${verb}, because the database is read-only (25006)`
   return new RepriseError(STORE_UNAVAILABLE, detail, { cause })
 }
 
