@@ -1,6 +1,7 @@
 import type pg from 'pg'
 import postgres from 'postgres'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import type { Store } from '../../src/engine/store.ts'
 import type { OpenTransaction } from '../../src/engine/transactions.ts'
 import { postgresStore } from '../../src/stores/postgres/index.ts'
 import { sampleFinish, sampleRequest } from '../../src/testing/contract/sample.ts'
@@ -37,6 +38,12 @@ afterAll(async () => {
   await admin.end()
   await database.drop()
 })
+
+async function opened(store: Store<unknown>): Promise<{ tx: Tx; rollback(): Promise<void> }> {
+  const transaction = await open({ store }, sampleRequest())
+  // The transactions of this store are those of postgres.js.
+  return { tx: transaction.tx as Tx, rollback: () => transaction.rollback() }
+}
 
 const insert = (tx: postgres.ISql | Tx, name: string) => tx`insert into effects values (${name})`
 
@@ -95,6 +102,19 @@ describe('a transaction of postgres.js whose connection is lost', () => {
 
     expect(deaths.errors).toEqual([])
     expect((await admin.query('select name from effects')).rows).toEqual([])
+  })
+
+  it('rejects what the library has queued for it', async () => {
+    const store = postgresStore(sql)
+    const { tx, rollback } = await opened(store)
+    const lost = tx`select pg_terminate_backend(pg_backend_pid()), ${'described first'}::text`
+    const ended = await Promise.allSettled([lost, insert(tx, 'late'), insert(tx, 'later')])
+    await rollback()
+    await sql`select 1`.catch(() => {})
+
+    expect(ended.map(({ status }) => status)).toEqual(['rejected', 'rejected', 'rejected'])
+    expect(await sql`select name from effects`).toHaveLength(0)
+    expect(deaths.errors).toEqual([])
   })
 
   it('leaves the connection to the next transaction', async () => {

@@ -52,8 +52,8 @@ async function main(): Promise<void> {
       if (violations.length > 0) {
         sum['violations'] = (sum['violations'] ?? 0) + 1
         process.exitCode = 1
-        const least = await shrink(program, stage)
-        console.log(`seed ${seed}\n  ${violations.join('\n  ')}\n  ${JSON.stringify(least)}`)
+        console.log(`seed ${seed}\n  ${violations.join('\n  ')}\n  ${JSON.stringify(program)}`)
+        console.log(`  ${JSON.stringify(await shrink(program, stage))}`)
       }
       if (seed % 100 === 0) console.log(JSON.stringify({ seed, ...sum, slowest }))
     }

@@ -11,7 +11,7 @@ import type { Deaths } from './deaths.ts'
 import { deedAt, isOnPostgres, type Program, type Step, smaller } from './program.ts'
 import { type Counts, openWireProxy } from './proxy.ts'
 import { makeSubject, type Plant, type Subject } from './subject.ts'
-import type { EffectRow, World } from './world.ts'
+import type { Standing, World } from './world.ts'
 
 /** What a program came to. */
 export interface Played {
@@ -61,7 +61,7 @@ export async function play(program: Program, stage: Stage): Promise<Played> {
     for (const step of program.steps) await session.take(subject, step)
     proxy.heal()
     await session.insist(subject)
-    session.judge(program, await world.effects(key))
+    session.judge(program, await world.standing(key))
   } finally {
     await session.bounded('the end of the client', subject.end())
     await proxy.close()
@@ -113,13 +113,14 @@ class Session {
     this.violations.push(`stuck after healing: ${JSON.stringify(this.#last)}`)
   }
 
-  judge({ mode }: Program, effects: readonly EffectRow[]): void {
+  judge({ mode }: Program, { effects, halves }: Standing): void {
     const [effect] = effects
     if (effects.length > 1) this.violations.push(`${effects.length} effects`)
     const isAtMostOnce = mode === 'lease' && this.#last?.code === 'idempotency-outcome-unknown'
     if (effect === undefined && !isAtMostOnce) this.violations.push('no effect')
-    if (effect !== undefined && effect.halves !== 1) {
-      this.violations.push(`an effect with ${effect.halves} second halves`)
+    const whole = effects.map(({ id }) => id)
+    if (halves.join() !== whole.join()) {
+      this.violations.push(`first halves ${whole.join()}, second halves ${halves.join()}`)
     }
     for (const { status, body, id } of this.#told) {
       if (status !== 201) continue

@@ -18,6 +18,12 @@ export type Mode = 'first' | 'with-first-statement' | 'lease' | 'phases'
 /** What is sent under the one key of the program; each waits for the one before. */
 export type Step = 'once' | 'twice at once' | 'another body' | 'both bodies at once'
 
+/**
+ * How the handler goes about its two statements: one after the other; the second in a savepoint; the second
+ * once more on the same transaction as soon as it failed; both at once, and waiting for both.
+ */
+export type Manner = 'plain' | 'savepoint' | 'stubborn' | 'at once'
+
 /** What happens to messages that meet no fault. */
 export type Weather = 'calm' | 'joined' | 'split' | 'mixed'
 
@@ -31,6 +37,7 @@ export interface Program {
   readonly seed: number
   readonly library: Library
   readonly mode: Mode
+  readonly manner: Manner
   readonly waitMs: number
   readonly weather: Weather
   readonly steps: readonly Step[]
@@ -62,6 +69,7 @@ export function programOf(seed: number, only: readonly Library[] = []): Program 
       chance.pick<Step>('once', 'once', 'twice at once', 'another body', 'both bodies at once'),
     ),
     faults: some(chance, 5, () => faultOf(chance, library)),
+    manner: chance.pick<Manner>('plain', 'savepoint', 'stubborn', 'at once'),
   }
 }
 
@@ -122,11 +130,12 @@ function weatherAt({ seed, weather }: Program, { connection, from, index }: Mome
 
 /** Programs that do less, of which one may fail as well. */
 export function smaller(program: Program): readonly Program[] {
-  const { faults, steps, weather, waitMs } = program
+  const { faults, steps, weather, waitMs, manner } = program
   const without = <T>(all: readonly T[], index: number) => all.filter((_, at) => at !== index)
   return [
     ...(weather === 'calm' ? [] : [{ ...program, weather: 'calm' as const }]),
     ...(waitMs === 0 ? [] : [{ ...program, waitMs: 0 }]),
+    ...(manner === 'plain' ? [] : [{ ...program, manner: 'plain' as const }]),
     ...faults.map((_, index) => ({ ...program, faults: without(faults, index) })),
     ...(steps.length === 1
       ? []

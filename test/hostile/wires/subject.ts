@@ -15,16 +15,20 @@ import { createReprise, type Reprise } from '../../../src/index.ts'
 import { advance, operation, phase, respond, type Schema } from '../../../src/phases/index.ts'
 import { postgresStore } from '../../../src/stores/postgres/index.ts'
 import { redisStore } from '../../../src/stores/redis/index.ts'
-import type { Library, Program } from './program.ts'
+import type { Library, Manner, Program } from './program.ts'
 import type { World } from './world.ts'
 
 /** Executes a statement of a handler. */
 type Execute = (tx: unknown, text: string, values: string[]) => PromiseLike<unknown>
 
+/** Does work in a savepoint of a transaction. */
+type Nest = (tx: unknown, work: (inner: unknown) => PromiseLike<unknown>) => Promise<unknown>
+
 /** A store, with what a handler does on its transactions. */
 interface Stored {
   readonly store: Store<unknown>
   readonly execute: Execute
+  readonly nest: Nest
   end(): Promise<unknown>
 }
 
@@ -57,21 +61,25 @@ export interface SubjectParts {
 export async function makeSubject(parts: SubjectParts): Promise<Subject> {
   const { program, world } = parts
   const stored = await LIBRARIES[program.library](parts)
-  const { store, execute } = stored
+  const { store, execute, nest } = stored
   const thrown = new WeakSet<object>()
   const reprise: Reprise<unknown> = createReprise({
     ...{ store, leaseMs: LEASE_MS, storeTimeoutMs: STORE_TIMEOUT_MS, replayCache: false },
     waitMs: program.waitMs,
   })
-  const run: Execute = async (tx, text, values) => {
+  /** Notes what the app's own statements fail with: the handler lets it pass. */
+  const noted = async <T>(work: () => PromiseLike<T>): Promise<T> => {
     try {
-      return await execute(tx, text, values)
+      return await work()
     } catch (error) {
       if (typeof error === 'object' && error !== null) thrown.add(error)
       throw error
     }
   }
-  const handler = handlerOf({ reprise, run, world, mode: program.mode })
+  const run: Execute = (tx, text, values) => noted(() => execute(tx, text, values))
+  const nested: Nest = (tx, work) => noted(() => nest(tx, work))
+  const writing = writingOf(program.manner, run, nested)
+  const handler = handlerOf({ reprise, writing, world, mode: program.mode })
   return {
     send: (key, body) =>
       handler(
@@ -86,7 +94,36 @@ export async function makeSubject(parts: SubjectParts): Promise<Subject> {
 }
 
 const EFFECT = 'insert into effects (id, key, body) values ($1, $2, $3)'
-const HALF = 'insert into halves (id) values ($1)'
+const HALF = 'insert into halves (id, key) values ($1, $2)'
+
+/** The halves of an effect, as a handler writes them. */
+interface Writing {
+  first(tx: unknown, id: string, input: Input): PromiseLike<unknown>
+  second(tx: unknown, id: string, input: Input): PromiseLike<unknown>
+  both(tx: unknown, id: string, input: Input): Promise<unknown>
+}
+
+function writingOf(manner: Manner, run: Execute, nest: Nest): Writing {
+  const first: Writing['first'] = (tx, id, { key, body }) => run(tx, EFFECT, [id, key, body])
+  const half: Writing['second'] = (tx, id, { key }) => run(tx, HALF, [id, key])
+  const second: Writing['second'] = async (tx, id, input) => {
+    if (manner === 'savepoint') return nest(tx, (inner) => half(inner, id, input))
+    if (manner !== 'stubborn') return half(tx, id, input)
+    return Promise.resolve(half(tx, id, input)).catch(() => half(tx, id, input))
+  }
+  return {
+    ...{ first, second },
+    async both(tx, id, input) {
+      if (manner !== 'at once') {
+        await first(tx, id, input)
+        return second(tx, id, input)
+      }
+      const ended = await Promise.allSettled([first(tx, id, input), half(tx, id, input)])
+      for (const one of ended) if (one.status === 'rejected') throw one.reason
+      return undefined
+    },
+  }
+}
 
 interface Input {
   readonly key: string
@@ -95,34 +132,31 @@ interface Input {
 
 function handlerOf({
   reprise,
-  run,
+  writing,
   world,
   mode,
 }: {
   reprise: Reprise<unknown>
-  run: Execute
+  writing: Writing
   world: World
   mode: Program['mode']
 }): (request: Request) => Promise<Response> {
   const caller = () => 'ada'
-  if (mode === 'phases') return serve(phases(reprise, run), { caller })
+  if (mode === 'phases') return serve(phases(reprise, writing), { caller })
   if (mode === 'lease') {
     return idempotent<[], unknown>(reprise, { caller }, async (request) => {
       const { key, body } = await inputOf(request)
       const id = randomUUID()
       // As of a service elsewhere, which is reached whatever happens to the store.
       await world.admin.query(EFFECT, [id, key, body])
-      await world.admin.query(HALF, [id])
+      await world.admin.query(HALF, [id, key])
       return Response.json({ id }, { status: 201 })
     })
   }
   const options = { caller, transaction: 'read committed', claim: mode } as const
   return idempotent<[], unknown>(reprise, options, async (request) => {
-    const { key, body } = await inputOf(request)
     const id = randomUUID()
-    const tx = txOf<unknown>(request)
-    await run(tx, EFFECT, [id, key, body])
-    await run(tx, HALF, [id])
+    await writing.both(txOf<unknown>(request), id, await inputOf(request))
     return Response.json({ id }, { status: 201 })
   })
 }
@@ -139,18 +173,18 @@ const ANY_INPUT: Schema<Input> = {
   },
 }
 
-function phases(reprise: Reprise<unknown>, run: Execute) {
+function phases(reprise: Reprise<unknown>, writing: Writing) {
   return operation(
     'effect',
     { reprise, input: ANY_INPUT },
     {
       started: phase(async ({ tx, input }) => {
         const id = randomUUID()
-        await run(tx, EFFECT, [id, input.key, input.body])
+        await writing.first(tx, id, input)
         return advance('begun', { id })
       }),
-      begun: phase(async ({ tx }, { id }: { id: string }) => {
-        await run(tx, HALF, [id])
+      begun: phase(async ({ tx, input }, { id }: { id: string }) => {
+        await writing.second(tx, id, input)
         return respond(201, { id })
       }),
     },
@@ -176,6 +210,16 @@ async function overPg(parts: SubjectParts, pipeline: boolean): Promise<Stored> {
     store,
     // Transactions of this store are connections of pg.
     execute: (tx, text, values) => (tx as pg.PoolClient).query(text, values),
+    async nest(tx, work) {
+      const connection = tx as pg.PoolClient
+      await connection.query('savepoint inner')
+      try {
+        await work(tx)
+      } catch (error) {
+        await connection.query('rollback to savepoint inner').catch(() => {})
+        throw error
+      }
+    },
     async end() {
       await store.close()
       await pool.end()
@@ -193,6 +237,7 @@ async function overPostgresJs(parts: SubjectParts): Promise<Stored> {
     store,
     // Transactions of this store are those of postgres.js.
     execute: (tx, text, values) => (tx as postgres.TransactionSql).unsafe(text, values),
+    nest: (tx, work) => (tx as postgres.TransactionSql).savepoint((inner) => work(inner)),
     async end() {
       await store.close()
       await sql.end({ timeout: 0.2 })
@@ -202,7 +247,7 @@ async function overPostgresJs(parts: SubjectParts): Promise<Stored> {
 
 const REDIS_OPTIONS = { prefix: 'reprise-wires:', onUnsafe: 'ignore' } as const
 
-const noTransactions: Execute = () => Promise.reject(new Error('Redis has no transactions.'))
+const noTransactions = () => Promise.reject(new Error('Redis has no transactions.'))
 
 async function overNodeRedis({ port, plant }: SubjectParts): Promise<Stored> {
   const socket = { host: '127.0.0.1', port, reconnectStrategy: 10, connectTimeout: CONNECT_MS }
@@ -211,7 +256,7 @@ async function overNodeRedis({ port, plant }: SubjectParts): Promise<Stored> {
   plant?.({ store, pool: client })
   void client.connect().catch(() => {})
   return {
-    ...{ store, execute: noTransactions },
+    ...{ store, execute: noTransactions, nest: noTransactions },
     async end() {
       await store.close()
       client.destroy()
@@ -225,7 +270,7 @@ async function overIoredis({ port, plant }: SubjectParts): Promise<Stored> {
   const store = redisStore(client, REDIS_OPTIONS) as Store<unknown>
   plant?.({ store, pool: client })
   return {
-    ...{ store, execute: noTransactions },
+    ...{ store, execute: noTransactions, nest: noTransactions },
     async end() {
       await store.close()
       client.disconnect()

@@ -16,12 +16,17 @@ export interface Servers {
   readonly redis: string | undefined
 }
 
-/** One effect of a request, and whether it is whole. */
+/** The first half of an effect of a request. */
 export interface EffectRow {
   readonly id: string
   readonly body: string
-  /** Rows of its second half. */
-  readonly halves: number
+}
+
+/** What stands in the database under a key. */
+export interface Standing {
+  readonly effects: readonly EffectRow[]
+  /** Effects whose second half is there, each as often as it is. */
+  readonly halves: readonly string[]
 }
 
 /** The world of programs. */
@@ -41,19 +46,18 @@ export class World {
     await postgresStore(world.admin).ready()
     await world.admin.query(`
       create table effects (id text primary key, key text not null, body text not null);
-      create table halves (id text not null);
-      create index on effects (key)`)
+      create table halves (id text not null, key text not null);
+      create index on effects (key);
+      create index on halves (key)`)
     return world
   }
 
-  /** The effects that stand under a key. */
-  async effects(key: string): Promise<readonly EffectRow[]> {
-    const { rows } = await this.admin.query<EffectRow>(
-      `select e.id, e.body, (select count(*)::integer from halves h where h.id = e.id) as halves
-         from effects e where e.key = $1`,
-      [key],
-    )
-    return rows
+  async standing(key: string): Promise<Standing> {
+    const [effects, halves] = await Promise.all([
+      this.admin.query<EffectRow>('select id, body from effects where key = $1', [key]),
+      this.admin.query<{ id: string }>('select id from halves where key = $1', [key]),
+    ])
+    return { effects: effects.rows, halves: halves.rows.map(({ id }) => id) }
   }
 
   terminate(pid: number): Promise<unknown> {

@@ -4,7 +4,8 @@
  * The library sends them all the same, its own `rollback` included: to a socket that is not there, which
  * ends the process with an exception that nobody can catch, or to the connection that comes next, outside
  * of any transaction. So the function by which a connection executes is replaced, once per connection, by
- * one that rejects the statements of a transaction whose connection was lost.
+ * one that rejects the statements of a transaction whose connection was lost. Those that the library still
+ * queues for the transaction would never be answered, and are rejected as well.
  *
  * What is used of the inside of the library is declared by shape and looked for before it is used; where
  * a version has none of it, nothing is replaced.
@@ -22,9 +23,20 @@ interface InnerQuery {
   resolve(rows: readonly unknown[]): void
 }
 
+/** Connections in the same state. */
+interface InnerQueue {
+  push(connection: InnerConnection): unknown
+  remove(connection: InnerConnection): unknown
+}
+
 /** A connection, which outlives its sockets. */
 interface InnerConnection {
-  /** Set while a transaction has the connection; another function for each. */
+  /** The state that it is in. */
+  queue?: InnerQueue
+  /**
+   * Set while a transaction has the connection; another function for each. Executes the next statement
+   * that is queued for the transaction; where there is none, the connection becomes one that is reserved.
+   */
   reserved?: unknown
   /** Called when the socket is closed under a transaction. */
   onclose?: ((error: unknown) => void) | null
@@ -85,12 +97,14 @@ function replaceExecute(connection: InnerConnection): void {
   if (known !== undefined) return known(connection)
   const execute = connection.execute.bind(connection)
   let tenancy: Tenancy | undefined
+  let rejected = 0
   const begin = ({ reserved, onclose }: InnerConnection): void => {
     const begun: Tenancy = { reserved, loss: undefined }
     tenancy = begun
     connection.onclose = (error) => {
       begun.loss = error instanceof Error ? error : new Error('The connection was lost.')
       onclose?.(error)
+      rejectQueued(connection, reserved, () => rejected)
     }
   }
   sheltered.set(connection, begin)
@@ -102,10 +116,29 @@ function replaceExecute(connection: InnerConnection): void {
     }
     const loss = lossOf(query, connection, tenancy)
     if (loss === undefined) return execute(query)
+    rejected++
     query.reject(loss)
     return true
   }
   begin(connection)
+}
+
+/** Has what is queued for a transaction whose connection was lost executed, which rejects it. */
+function rejectQueued(
+  connection: InnerConnection,
+  reserved: unknown,
+  countRejected: () => number,
+): void {
+  const { queue } = connection
+  if (typeof reserved !== 'function' || queue === undefined) return
+  for (let before = -1; before < countRejected(); ) {
+    before = countRejected()
+    reserved()
+  }
+  // The last call found none left, and took the connection from the state that it is in.
+  connection.queue?.remove(connection)
+  queue.push(connection)
+  connection.queue = queue
 }
 
 /** Why a query can not be sent, if it is of a transaction whose connection was lost. */
