@@ -33,7 +33,7 @@ interface Stored {
 }
 
 /** Leases and bounds are short, so that nothing that is left behind stays for long. */
-export const LEASE_MS = 600
+const LEASE_MS = 600
 const STORE_TIMEOUT_MS = 1_500
 
 /** A change that plants a bug into the app; for the proof that programs find it. */
@@ -204,7 +204,7 @@ async function overPg(parts: SubjectParts, pipeline: boolean): Promise<Stored> {
     ...{ connectionString: through(parts), max: 3, pipeline },
     connectionTimeoutMillis: CONNECT_MS,
   })
-  const store: Store<unknown> = postgresStore(pool, { migrate: false }) as Store<unknown>
+  const store = postgresStore(pool, { migrate: false }) as Store<unknown>
   parts.plant?.({ store, pool })
   return {
     store,
@@ -212,11 +212,11 @@ async function overPg(parts: SubjectParts, pipeline: boolean): Promise<Stored> {
     execute: (tx, text, values) => (tx as pg.PoolClient).query(text, values),
     async nest(tx, work) {
       const connection = tx as pg.PoolClient
-      await connection.query('savepoint inner')
+      await connection.query('savepoint part')
       try {
         await work(tx)
       } catch (error) {
-        await connection.query('rollback to savepoint inner').catch(() => {})
+        await connection.query('rollback to savepoint part').catch(() => {})
         throw error
       }
     },

@@ -101,11 +101,12 @@ function replaceExecute(connection: InnerConnection): void {
   const begin = ({ reserved, onclose }: InnerConnection): void => {
     const begun: Tenancy = { reserved, loss: undefined }
     tenancy = begun
-    connection.onclose = (error) => {
+    const lost = (error: unknown) => {
       begun.loss = error instanceof Error ? error : new Error('The connection was lost.')
       onclose?.(error)
       rejectQueued(connection, reserved, () => rejected)
     }
+    Object.assign(connection, { onclose: lost })
   }
   sheltered.set(connection, begin)
   connection.execute = (query) => {
