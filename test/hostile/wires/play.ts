@@ -38,9 +38,9 @@ interface Told {
 }
 
 /** Longer than any bound on a wait in the app. */
-const STUCK_MS = 12_000
+const STUCK_MS = 30_000
 /** How long after the wires are whole a request may be kept from its answer. */
-const HEALED_MS = 6_000
+const HEALED_MS = 15_000
 const RETRY_MS = 15
 
 /** Plays a program. */
