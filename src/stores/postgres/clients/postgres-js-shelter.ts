@@ -64,6 +64,7 @@ const sheltered = new WeakMap<object, (connection: InnerConnection) => void>()
 export function shelter(sql: PostgresJsQueries, tx: PostgresJsQueries): void {
   // Neither is sent before somebody waits for it; the first never is.
   const pooled: object = sql.unsafe('select')
+  // The library passes options on that its types do not name; its own `begin` uses this one.
   const probe: object = tx.unsafe('select', [], { onexecute } as never)
   if (!isQuery(pooled) || !isQuery(probe)) return
   if (typeof pooled.handler === 'function') pools.add(pooled.handler)
