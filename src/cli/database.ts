@@ -165,6 +165,8 @@ function postgresConnect(loaded: unknown): Driver['connect'] {
     const sql = postgres(url, {
       ...{ max: CONNECTIONS_MAX, connect_timeout: Math.ceil(timeoutMs / 1000), prepare: false },
       ...{ onnotice: () => {}, connection: { application_name: 'reprise cli' } },
+      // The library asks for array types on each new connection, and ends the process if that fails.
+      fetch_types: false,
     })
     return { source: sql, close: () => sql.end({ timeout: 5 }) }
   }

@@ -13,15 +13,11 @@ export interface Flight {
   /** The request that leads. */
   readonly job: Job
   /**
-   * What the store decided: a refusal, or `undefined` when the run was granted. Asked for by who
+   * What the store decided: a refusal, or `undefined` when the run was granted. Where the claim goes
+   * with the handler's first statement, the store decides while the handler runs. Asked for by who
    * follows, and by who leads and may have to wait.
    */
   readonly decided: Promise<RunResult | undefined>
-  /**
-   * The same where the claim goes with the handler's first statement, so that the handler was let
-   * run before the store had decided: for who leads, who may have to wait for another run yet.
-   */
-  readonly claimed?: Promise<RunResult | undefined> | undefined
   /** How the granted run ended; the refusal otherwise. Rejects with what the handler threw. */
   readonly ended: Promise<RunResult>
   /** What the request that leads gets: how the run ended, or what came before its end. */
@@ -31,12 +27,12 @@ export interface Flight {
 }
 
 /** What a {@link BegunFlight} is made of. */
-export interface FlightParts<Begun> extends Omit<Flight, 'decided' | 'claimed' | 'result'> {
+export interface FlightParts<Begun> extends Omit<Flight, 'decided' | 'result'> {
   /** What the store answers. */
   readonly begun: Promise<Begun>
   /** Whether that grants the run. */
   readonly isGranted: (begun: Begun) => boolean
-  /** As in a flight, when it is asked for. */
+  /** What the store decides about a claim that goes with the first statement; asked for once. */
   readonly claimed?: (() => Promise<RunResult | undefined>) | undefined
   /** Where the run puts a result that comes before its end; left out where none can. */
   readonly early?: EarlyResult
@@ -83,6 +79,7 @@ export class BegunFlight<Begun> implements Flight {
   readonly #claimed: FlightParts<Begun>['claimed']
   readonly #begun: Promise<Begun>
   readonly #isGranted: (begun: Begun) => boolean
+  #decided: Promise<RunResult | undefined> | undefined
 
   constructor(parts: FlightParts<Begun>) {
     const { job, claimed, ended, startedAt, begun, isGranted, early } = parts
@@ -99,11 +96,11 @@ export class BegunFlight<Begun> implements Flight {
     return this.#early?.or(this.ended) ?? this.ended
   }
 
-  get claimed(): Promise<RunResult | undefined> | undefined {
-    return this.#claimed?.()
+  get decided(): Promise<RunResult | undefined> {
+    return (this.#decided ??= this.#claimed?.() ?? this.#answered())
   }
 
-  get decided(): Promise<RunResult | undefined> {
+  #answered(): Promise<RunResult | undefined> {
     return this.#begun.then((begun) => (this.#isGranted(begun) ? undefined : this.ended))
   }
 }

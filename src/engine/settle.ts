@@ -49,12 +49,37 @@ export function told<Tx>(
 function decide<Tx>(context: Context<Tx>, job: Job, start: () => Flight): Promise<RunResult> {
   if (context.isClosing) return Promise.reject(new RepriseError(SHUTTING_DOWN))
   const underway = context.flights.find(job.request)
-  if (underway !== undefined) {
-    const { decided, startedAt } = underway
-    return decided.then((it) => it ?? context.running(job, context.clock.now() - startedAt))
-  }
+  if (underway !== undefined) return join(context, job, { underway, start })
   // A refusal is how it ends, whenever the key was claimed.
   return context.flights.begin(job.request, start).result
+}
+
+/**
+ * What is known of the run under way. Whether it runs at all is the store's to say: the flight may be
+ * that of a request that is finished, and then this one is given the same answer.
+ */
+async function join<Tx>(
+  context: Context<Tx>,
+  job: Job,
+  { underway, start }: { underway: Flight; start: () => Flight },
+): Promise<RunResult> {
+  const refusal = await decision(context, job, underway)
+  if (refusal !== undefined) return refusal
+  // It has landed since, so the store has more to say than that it runs.
+  if (context.flights.find(job.request) !== underway) return decide(context, job, start)
+  return context.running(job, context.clock.now() - underway.startedAt)
+}
+
+/**
+ * What the store decided about a flight that another request leads. A handler may take long to send
+ * the statement that its claim goes with: then the flight counts as granted.
+ */
+function decision<Tx>(
+  { clock }: Context<Tx>,
+  job: Job,
+  { decided }: Flight,
+): Promise<RunResult | undefined> {
+  return within(clock, { ms: job.options.storeTimeoutMs, work: decided, fallback: undefined })
 }
 
 async function decideOrWait<Tx>(
@@ -78,7 +103,7 @@ async function decideOrWait<Tx>(
         const underway = flights.find(job.request)
         const isLeader = underway === undefined
         const flight = underway ?? flights.begin(job.request, start)
-        const refusal = await ((isLeader ? flight.claimed : undefined) ?? flight.decided)
+        const refusal = await (isLeader ? flight.decided : decision(context, job, flight))
         if (refusal === undefined && isLeader) {
           seat?.leave()
           return await flight.result

@@ -176,5 +176,6 @@ test('C-02 works through postgres.js as well', async () => {
   expect((await world.on(['migrate', 'up'], { env })).exit).toBe(0)
   const { exit, stdout } = await world.on(['doctor'], { env })
   expect([exit, stdout.includes('by postgres')]).toEqual([0, true])
+  expect(stdout).toMatch(/warn +driver .*array types.*\n +fix: .*fetch_types: false/)
   expect((await world.on(['keys', 'list'], { env })).exit).toBe(0)
 })

@@ -16,7 +16,13 @@ import {
   type Patient,
 } from '../doctor/check.ts'
 import { checkDrift, checkVersion } from '../doctor/schema-checks.ts'
-import { checkClock, checkPooler, checkPrivileges, checkServer } from '../doctor/server-checks.ts'
+import {
+  checkClock,
+  checkDriver,
+  checkPooler,
+  checkPrivileges,
+  checkServer,
+} from '../doctor/server-checks.ts'
 import { checkBloat, checkSettings } from '../doctor/traffic-checks.ts'
 import { checkWork } from '../doctor/work-checks.ts'
 import { EXIT } from '../errors.ts'
@@ -27,7 +33,7 @@ import { confirm } from '../prompt.ts'
 import { plural } from '../words.ts'
 
 const CHECKS: readonly Check[] = [
-  ...[checkServer, checkVersion, checkDrift, checkPrivileges, checkPooler, checkClock],
+  ...[checkServer, checkDriver, checkVersion, checkDrift, checkPrivileges, checkPooler, checkClock],
   ...[checkWork, checkBloat, checkSettings],
 ]
 

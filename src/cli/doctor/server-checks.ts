@@ -51,6 +51,14 @@ export const checkServer: Check = async ({ database }) => {
   ]
 }
 
+/** What is to be known of the client library; how the app sets it up is not to be seen from here. */
+export const checkDriver: Check = async ({ database: { driver } }) => {
+  if (driver !== 'postgres') return []
+  const text =
+    'postgres.js ends the process when a new connection breaks while it asks for array types.'
+  return [warn('driver', text, 'postgres(url, { fetch_types: false })')]
+}
+
 /** What the role that the app runs under may do. */
 export const checkPrivileges: Check = async ({ context, database, hasSchema }) => {
   const [row = []] = await database.query(SERVER)

@@ -116,11 +116,6 @@ export interface Client<Tx> {
   readonly hold?: ((holding: Holding) => Promise<HeldSession<Tx>>) | undefined
   /** Joins a transaction of the user's; `commit` and `rollback` leave it open. */
   join(tx: Tx, first: Call): Promise<Session<Tx>>
-  /**
-   * Keeps connections that break in the hands of somebody else from ending the process: an ORM on
-   * the same connections may not listen for that.
-   */
-  shelter?(): void
   /** Listens until told to stop. Absent where that would take the only connection there is. */
   readonly listen?: ((listener: Listener) => Promise<() => void>) | undefined
 }

@@ -29,6 +29,9 @@ const DISCONNECTED_MESSAGE =
 /** The states that PostgreSQL gives its errors. Codes of Prisma and of sockets can have the same length. */
 const SQLSTATE = /^(?!P[1-9]|E[A-Z]{4})[\dA-Z]{5}$/
 
+/** A write in a read-only transaction, and what a claim asks for that must not be granted in one. */
+const READ_ONLY: ReadonlySet<string> = new Set(['25006', '25001'])
+
 const UNIQUE_VIOLATION = '23505'
 /** Raised by our own functions when the fence has moved on. */
 const LEASE_LOST = 'RP001'
@@ -161,7 +164,14 @@ export function unencodable(cause: unknown): RepriseError {
 export function unavailable(verb: string, cause: unknown): RepriseError {
   if (FIRST_VERBS.has(verb) && isUnencodable(cause)) return unencodable(cause)
   const code = cause instanceof Error ? property(cause, 'code') : ''
+  if (READ_ONLY.has(code)) return readOnly(verb, cause)
   const detail = `PostgreSQL failed to ${verb}${code === '' ? '' : ` (${code})`}`
+  return new RepriseError(STORE_UNAVAILABLE, detail, { cause })
+}
+
+/** A verb that writes, or has the app write, failed on a standby or on a database that takes no writes. */
+export function readOnly(verb: string, cause?: unknown): RepriseError {
+  const detail = `PostgreSQL failed to ${verb}, because the database is read-only (25006)`
   return new RepriseError(STORE_UNAVAILABLE, detail, { cause })
 }
 

@@ -279,6 +279,7 @@ const lookAndTry = (schema: string) => `
     from ${schema}.look($1, $4, $5) a`
 
 const BEGUN = `
+         current_setting('transaction_read_only') as read_only,
          current_setting('transaction_isolation') as isolation, ${TRANSACTION} as transaction`
 
 const beginTransaction = (schema: string) => `
@@ -287,8 +288,14 @@ const beginTransaction = (schema: string) => `
 const beginInQuota = (schema: string) => `
   select ${schema}.told(${schema}.begin_in_quota($1, $2, $3, $4, $5, $6, $7, $8, $9)) as answer,${BEGUN}`
 
+/**
+ * It has to fail in a transaction that is read-only, before the statement behind it is executed. To ask
+ * for a transaction that writes is refused there (25001), and nowhere else.
+ */
 const beginOrFail = (schema: string) => `
-  select ${schema}.open_transaction($1, $2, $3, $4, $5, $6, $7, true) as answer,${BEGUN}`
+  select ${schema}.open_transaction($1, $2, $3, $4, $5, $6, $7, true) as answer,
+         case current_setting('transaction_read_only') when 'on'
+              then set_config('transaction_read_only', 'off', true) end as writing,${BEGUN}`
 
 /**
  * Stores nothing outside the transaction that was begun, which is $14. Fails once that has outlasted the

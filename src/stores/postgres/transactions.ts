@@ -43,7 +43,7 @@ import type {
   Transactions,
 } from '../../engine/transactions.ts'
 import { type Call, type Client, IDLE_MS_MAX, type Session, type Statement } from './client.ts'
-import { attempt, faultOf } from './faults.ts'
+import { attempt, faultOf, readOnly } from './faults.ts'
 import { recordLocks } from './lock.ts'
 import { BEGIN, Grant, type Opened, PostgresTransaction } from './open-transaction.ts'
 import type { Queries } from './queries.ts'
@@ -139,6 +139,10 @@ export class PostgresTransactions<Tx> implements Transactions<Tx> {
     if (request.isolation === undefined && join === undefined) this.#defaultIsolation = row?.at(-2)
     const found = toLook(row)
     if ('isFresh' in found) {
+      if (row?.at(-3) === 'on') {
+        await session.rollback()
+        throw readOnly(BEGIN)
+      }
       const grant = new Grant(this.#running, request)
       grant.grant(row)
       return this.#open({ request, session, outcome: found.outcome, grant })

@@ -17,7 +17,6 @@ import { inSavepoint } from './wire.ts'
 
 /** The client `driver` with the transactions of `source`. */
 export function openedBy<Tx>(driver: Client<unknown>, source: TransactionSource<Tx>): Client<Tx> {
-  driver.shelter?.()
   const wire: ParkedWire<Tx> = {
     isOrdered: false,
     send: (tx, call) => send(source, tx, call),

@@ -76,7 +76,7 @@ export function pgClient<Tx extends PgPoolClient>(pool: PgPool<Tx>, prepare: boo
     new PgWire(connection, { toQuery, isPooled, prepare })
   // What is not sent ahead or not prepared would gain nothing.
   const flies = prepare && pool.options?.pipeline === true
-  listenForErrors(pool)
+  shelter(pool)
   const query = async (call: Call) => (await pool.query(toQuery(call))).rows
   return {
     source: pool,
@@ -95,7 +95,6 @@ export function pgClient<Tx extends PgPoolClient>(pool: PgPool<Tx>, prepare: boo
         }
       : undefined,
     join: (tx, first) => joinOn(wireOf(tx, false), first),
-    shelter: () => shelter(pool),
     listen:
       pool.options?.max === 1
         ? undefined
@@ -124,28 +123,24 @@ async function flyAlone<Tx extends PgPoolClient>(
   }
 }
 
-const listenedTo = new WeakSet<object>()
-
-/**
- * A connection that breaks while it lies idle would end the process if nobody listened. The pool has
- * dropped it by then, and whoever asks for one next is given another or is told.
- */
-function listenForErrors<Tx>(pool: PgPool<Tx>): void {
-  if (listenedTo.has(pool)) return
-  listenedTo.add(pool)
-  pool.on('error', () => {})
-}
-
+/** Pools and connections that have our listener. */
 const sheltered = new WeakSet<object>()
 
+/**
+ * Keeps connections that break from ending the process. An `error` event without a listener would: the
+ * pool itself listens only while a connection is idle, and whoever is given one listens a moment
+ * later. PostgreSQL may end a session in that moment, so every connection has a listener from before it
+ * is handed over until its end. Whoever uses the connection is told by the statement that fails.
+ */
 function shelter<Tx extends PgPoolClient>(pool: PgPool<Tx>): void {
   if (sheltered.has(pool)) return
   sheltered.add(pool)
+  // A connection that broke while it was idle; the pool has dropped it.
+  pool.on('error', ignore)
   pool.on('acquire', (connection) => {
     if (sheltered.has(connection)) return
     sheltered.add(connection)
-    // Whoever uses it is told by the statement that fails.
-    connection.on('error', () => {})
+    connection.on('error', ignore)
   })
 }
 
@@ -210,8 +205,8 @@ export class PgWire<Tx extends PgPoolClient> implements Wire<Tx> {
     // A connection that does not pipeline would queue statements itself, which `pg` will give up.
     this.#inTurn = pipelines ? atOnce : takingTurns()
     this.#flies = pipelines && parts.prepare
-    // A connection that dies while nobody listens would end the process; its statements tell us.
-    connection.on('error', ignore)
+    // One of the app's own may be of another pool, and nobody may listen there.
+    if (!parts.isPooled) connection.on('error', ignore)
   }
 
   guard(access: TransactionAccess): Tx {
@@ -250,8 +245,8 @@ export class PgWire<Tx extends PgPoolClient> implements Wire<Tx> {
   }
 
   release(broken: boolean): void {
-    this.handle.removeListener('error', ignore)
     if (this.#parts.isPooled) this.handle.release(broken || this.#isGivenUp)
+    else this.handle.removeListener('error', ignore)
   }
 
   fly(calls: readonly Call[], answers: Answer[]): Promise<unknown> | undefined {

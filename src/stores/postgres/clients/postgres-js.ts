@@ -14,6 +14,7 @@ import { HandleAccess } from '../access/app-access.ts'
 import { guardPostgresJs } from '../access/postgres-js.ts'
 import { type Call, type Client, type Listener, parseValue, type Rows } from '../client.ts'
 import { type ParkedWire, park, type Run } from './parked.ts'
+import { shelter } from './postgres-js-shelter.ts'
 import { beginOn, inSavepoint, isolationClause, joinOn, type Wire } from './wire.ts'
 
 /** Rows of postgres.js as the server sent them. */
@@ -62,7 +63,11 @@ export function postgresJsClient<Tx extends PostgresJsQueries>(
     begin(opening) {
       const { connection, isolation, first } = opening
       if (connection !== undefined) return beginOn(wireOf(connection, prepare), opening)
-      const run: Run<Tx> = (callback) => sql.begin(isolationClause(isolation), callback)
+      const run: Run<Tx> = (callback) =>
+        sql.begin(isolationClause(isolation), (tx) => {
+          shelter(sql, tx)
+          return callback(tx)
+        })
       return park(run, parked, { first, ask })
     },
     join(tx, first) {

@@ -31,6 +31,7 @@ export interface NodeRedisListener {
 export interface NodeRedisClient {
   /** Whether commands are sent at once, and do not wait for a connection; some versions do not say. */
   readonly isReady?: boolean
+  on?(event: 'error', listener: (error: Error) => void): unknown
   sendCommand(args: readonly Argument[], options?: NodeRedisCommandOptions): Promise<unknown>
   duplicate(): NodeRedisListener
 }
@@ -38,6 +39,7 @@ export interface NodeRedisClient {
 /** What is used of a client that `createCluster` made. */
 export interface NodeRedisCluster {
   readonly masters: readonly { readonly address: string }[]
+  on?(event: 'error', listener: (error: Error) => void): unknown
   sendCommand(
     firstKey: string,
     isReadonly: boolean,
@@ -62,6 +64,7 @@ const AT_ONCE: NodeRedisCommandOptions = { ...AS_BYTES, timeout: 0 }
 
 /** A connection over a node-redis client. */
 export function nodeRedisConnection(client: NodeRedisClient): Connection {
+  shelter(client)
   const send = sender(client)
   return {
     isCluster: false,
@@ -73,6 +76,7 @@ export function nodeRedisConnection(client: NodeRedisClient): Connection {
 
 /** A connection over a node-redis cluster client. */
 export function nodeRedisClusterConnection(cluster: NodeRedisCluster): Connection {
+  shelter(cluster)
   return {
     isCluster: true,
     // As in `sender`.
@@ -87,6 +91,18 @@ export function nodeRedisClusterConnection(cluster: NodeRedisCluster): Connectio
     // Messages need one connection; without the option there would be one to every node.
     listen: (onMessage) => listen(cluster.duplicate({ minimizeConnections: true }), onMessage),
   }
+}
+
+const sheltered = new WeakSet<object>()
+
+/**
+ * Keeps a client whose connection breaks from ending the process, which its `error` event would where
+ * the app does not listen for it. The command that fails tells the store; the driver reconnects by itself.
+ */
+function shelter(client: Pick<NodeRedisClient, 'on'>): void {
+  if (sheltered.has(client)) return
+  sheltered.add(client)
+  client.on?.('error', () => {})
 }
 
 function sender(client: Pick<NodeRedisClient, 'sendCommand' | 'isReady'>): Primary['send'] {
