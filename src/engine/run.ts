@@ -59,7 +59,7 @@ export interface LeaseRunParts {
 export class LeaseRun implements Run {
   readonly fence: number
   /** What the handler still does, whatever it has answered. */
-  readonly pending = new PendingWork()
+  readonly pending: PendingWork = new PendingWork()
   resource: Resource | null = null
   readonly #lease: Pick<Lease, 'signal'>
   readonly #options: Pick<ResolvedRunOptions, 'policy' | 'marksEffect' | 'afterCrash'>

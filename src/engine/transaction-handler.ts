@@ -82,7 +82,7 @@ export class HandlerRun<Tx> implements TransactionRun<Tx> {
   readonly tx: Tx
   readonly stage: Stage
   /** What the handler still does, whatever it has answered. */
-  readonly pending = new PendingWork()
+  readonly pending: PendingWork = new PendingWork()
   resource: Resource | null = null
   override: VerdictOverride | undefined
   readonly #open: OpenTransaction<Tx>
