@@ -1,0 +1,235 @@
+/**
+ * Plays a case: opens the doors, sends the requests until each has an answer for good, waits until
+ * nothing goes on, and asks the judge.
+ *
+ * @module
+ */
+
+import { setTimeout as delay } from 'node:timers/promises'
+import { type Door, openDoor, type Told } from './doors.ts'
+import { type Evidence, isDefinite, judge } from './judge.ts'
+import { type Case, caseOf, printCase, smallerCases } from './program.ts'
+import { Play, type Shared } from './run.ts'
+import type { World, WorldSource } from './world.ts'
+
+/** How often a client asks before its key counts as stuck, and the pause in between. */
+const ASKS_MAX = 300
+const PAUSE_MS = 3
+/** How long handlers may go on after the last answer, in milliseconds. */
+const QUIET_MS = 4000
+/** How long a connection may take to come back from its transaction, in milliseconds. */
+const CLEAN_MS = 3000
+
+/** A case that went wrong. */
+export interface Violation {
+  readonly play: Case
+  readonly found: readonly string[]
+}
+
+/** An app in use: one case at a time. */
+interface Place {
+  readonly shared: Shared
+  readonly doors: Map<string, Promise<Door>>
+  readonly plays: Map<string, Play>
+  last: Promise<unknown>
+}
+
+let cases = 0
+
+/** Plays cases on worlds of one client library or ORM, which are made when they are needed. */
+export class Theatre {
+  readonly source: WorldSource
+  readonly #places = new Map<string, Promise<Place>>()
+  readonly #faults: string[] = []
+  readonly #onRejection = (error: unknown) => {
+    this.#faults.push(`a promise was rejected and nobody listened: ${String(error)}`)
+  }
+  readonly #onException = (error: unknown) => {
+    this.#faults.push(`the process would have died: ${String(error)}`)
+  }
+
+  /** @param guards - whether faults that would end the process are caught and counted */
+  constructor(source: WorldSource, guards = true) {
+    this.source = source
+    if (!guards) return
+    process.on('unhandledRejection', this.#onRejection)
+    process.on('uncaughtException', this.#onException)
+  }
+
+  /** The case of a seed. */
+  caseOf(seed: number): Case {
+    return caseOf(seed, this.source.abilities)
+  }
+
+  /** Plays a case; `undefined` when all is well. */
+  async play(one: Case): Promise<Violation | undefined> {
+    const place = await this.#place(one)
+    const before = place.last
+    const playing = before.then(() => this.#play(one, place))
+    place.last = playing.catch(() => {})
+    const found = await playing
+    return found.length === 0 ? undefined : { play: one, found }
+  }
+
+  /** Makes a case that goes wrong smaller, for as long as it still goes wrong in one of `tries`. */
+  async shrink(violation: Violation, { tries = 5, ms = 60_000 } = {}): Promise<Violation> {
+    const until = performance.now() + ms
+    let smallest = violation
+    for (let isSmaller = true; isSmaller; ) {
+      isSmaller = false
+      for (const smaller of smallerCases(smallest.play)) {
+        if (performance.now() > until) return smallest
+        const again = await this.playOften(smaller, tries)
+        if (again === undefined) continue
+        smallest = again
+        isSmaller = true
+        break
+      }
+    }
+    return smallest
+  }
+
+  /** Plays a case until it goes wrong, at most `tries` times. */
+  async playOften(one: Case, tries: number): Promise<Violation | undefined> {
+    for (let left = tries; left > 0; left--) {
+      const violation = await this.play(one)
+      if (violation !== undefined) return violation
+    }
+    return undefined
+  }
+
+  async close(): Promise<void> {
+    for (const place of this.#places.values()) {
+      const { doors, shared } = await place
+      for (const door of doors.values()) await (await door).close()
+      await shared.world.close()
+    }
+    await this.source.close()
+    process.off('unhandledRejection', this.#onRejection)
+    process.off('uncaughtException', this.#onException)
+  }
+
+  #place({ pool, latencyMs }: Case): Promise<Place> {
+    const name = `${pool} ${latencyMs}`
+    const known = this.#places.get(name)
+    if (known !== undefined) return known
+    const made = this.source.make({ pool, latencyMs }).then((world) => placeOf(world))
+    this.#places.set(name, made)
+    return made
+  }
+
+  async #play(one: Case, place: Place): Promise<readonly string[]> {
+    const { shared, plays } = place
+    const id = ++cases
+    const requests = one.programs.map((program, index) => {
+      const play = new Play(`case-${id}-${index + 1}`, program, shared)
+      plays.set(play.key, play)
+      return play
+    })
+    const door = await doorOf(place, one)
+    const evidence = await Promise.all(requests.map((play) => ask(door, play)))
+    shared.kept = undefined
+    const keys = requests.flatMap(({ key, innerKey }) => [key, innerKey])
+    const committed = await shared.world.committed(keys)
+    const open = await openAfter(shared.world, CLEAN_MS)
+    for (const key of keys) plays.delete(key)
+    return [
+      ...judge(one, evidence, committed),
+      ...(open > 0 ? [`${open} connections are left inside a transaction`] : []),
+      ...this.#faults.splice(0),
+    ]
+  }
+}
+
+function placeOf(world: World): Place {
+  const shared = { world, kept: undefined }
+  return { shared, doors: new Map(), plays: new Map(), last: Promise.resolve() }
+}
+
+function doorOf({ doors, shared, plays }: Place, { adapter, mode }: Case): Promise<Door> {
+  const name = `${adapter} ${mode}`
+  const known = doors.get(name)
+  if (known !== undefined) return known
+  const made = openDoor({ adapter, mode }, shared, (key) => {
+    const play = plays.get(key)
+    if (play === undefined) throw new Error(`Nobody knows the key ${key}.`)
+    return play
+  })
+  doors.set(name, made)
+  return made
+}
+
+/** Asks until there is an answer for good and nothing goes on any more, and then once more. */
+async function ask(door: Door, play: Play): Promise<Evidence> {
+  const { copies, patienceMs } = play.program
+  const told = await Promise.all(Array.from({ length: copies }, () => door.send(play, patienceMs)))
+  const definite = told.find(isDefinite) ?? (await insist(door, play, told))
+  const isQuiet = await play.quiet(QUIET_MS)
+  const again = definite === undefined ? undefined : await insist(door, play, told)
+  return { play, told, definite, again, isQuiet }
+}
+
+/** Sends a request again until it has an answer for good, and notes everything that it is told. */
+async function insist(door: Door, play: Play, told: Told[]): Promise<Told | undefined> {
+  for (let asks = 0; asks < ASKS_MAX; asks++) {
+    const answer = await door.send(play, null)
+    told.push(answer)
+    if (isDefinite(answer)) return answer
+    await delay(PAUSE_MS)
+  }
+  return undefined
+}
+
+/** How many transactions are still open after at most `ms` milliseconds. */
+async function openAfter(world: World, ms: number): Promise<number> {
+  const until = performance.now() + ms
+  for (;;) {
+    const open = await world.openTransactions()
+    if (open === 0 || performance.now() > until) return open
+    await delay(PAUSE_MS)
+  }
+}
+
+/** How many programs were played, and what went wrong. */
+export interface Report {
+  readonly programs: number
+  readonly cases: number
+  readonly violations: readonly Violation[]
+}
+
+/** What to play. */
+export interface Season {
+  /** The first seed; the next cases are of the next ones. */
+  readonly seed: number
+  readonly programs: number
+  /** How many cases are played at once. */
+  readonly lanes?: number
+  /** After so many violations no further case is begun. */
+  readonly violationsMax?: number
+  /** Told after each case. */
+  readonly onCase?: (played: { readonly programs: number; readonly seed: number }) => void
+}
+
+/** Plays cases until there were enough programs, or something went wrong. */
+export async function playSeason(theatre: Theatre, season: Season): Promise<Report> {
+  const { lanes = 4, violationsMax = 1, onCase } = season
+  const violations: Violation[] = []
+  let [seed, programs, count] = [season.seed, 0, 0]
+  const lane = async () => {
+    while (programs < season.programs && violations.length < violationsMax) {
+      const one = theatre.caseOf(seed++)
+      programs += one.programs.length
+      count++
+      const violation = await theatre.play(one)
+      if (violation !== undefined) violations.push(violation)
+      onCase?.({ programs, seed: one.seed })
+    }
+  }
+  await Promise.all(Array.from({ length: lanes }, lane))
+  return { programs, cases: count, violations }
+}
+
+/** A violation in words. */
+export function printViolation({ play, found }: Violation): string {
+  return [printCase(play), ...found.map((text) => `  ✗ ${text}`)].join('\n')
+}
