@@ -356,6 +356,8 @@ function honoServer({ world }: Shared, mode: Mode, find: FindPlay): Serving {
 }
 
 function cutter(server: Server, response: ServerResponse): Scene['cut'] {
+  // A second answer is an error of the program's, which would end the process without Reprise as well.
+  response.on('error', () => {})
   return (what) => {
     if (what === 'response') response.destroy()
     else if (what === 'socket') response.req.socket.destroy()

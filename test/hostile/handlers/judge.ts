@@ -93,7 +93,7 @@ function judgeTransaction(
   return [
     ...judgeRuns(play.logs, winners, committed),
     ...judgeInner(play, committed),
-    ...judgeRecord(mode, { key: play.key, winners }, committed),
+    ...(mode === 'phases' ? [] : judgeRecord(play, winners, committed)),
   ]
 }
 
@@ -132,17 +132,17 @@ function judgeInner({ innerLogs, innerKey }: Play, { rows }: Committed): readonl
 
 /** The rows and the record were made by the same transaction. */
 function judgeRecord(
-  mode: Mode,
-  { key, winners }: { readonly key: string; readonly winners: ReadonlySet<string> },
+  { key, logs }: Play,
+  winners: ReadonlySet<string>,
   { rows, records }: Committed,
 ): readonly string[] {
   const record = records.get(key)
-  if (mode === 'phases' || record === undefined) return []
-  const strange = rows.find(
-    (row) => row.key === key && winners.has(row.run) && row.xid !== null && row.xid !== record,
-  )
-  if (strange === undefined || strange.name === 'beside') return []
-  return [`${strange.run} ${strange.name} is of another transaction than its record`]
+  const plain = logs.filter((log) => winners.has(log.id) && !log.hasNested && !log.isEndedByItself)
+  const ids = new Set(plain.map(({ id }) => id))
+  return rows
+    .filter(({ run, name, xid }) => ids.has(run) && name !== 'beside' && xid !== null)
+    .filter(({ xid }) => record !== undefined && xid !== record)
+    .map(({ run, name }) => `${run} ${name} is of another transaction than its record`)
 }
 
 /** No row was made in the transaction of another request. */

@@ -30,6 +30,8 @@ export interface RunLog {
   readonly answers: number[]
   hasThrown: boolean
   hasCut: boolean
+  /** Whether it had a transaction inside the transaction, which has a number of its own. */
+  hasNested: boolean
   /** When it began, was first answered, and came to an end, by one counter for all. */
   readonly beganAt: number
   answeredAt: number | undefined
@@ -246,6 +248,7 @@ export class Play {
     const { tx, log } = acting
     const { nested } = this.#statements
     if (tx === undefined || nested === undefined) return undefined
+    log.hasNested = true
     nesting.set(log, nestings(log) + 1)
     for (const sent of log.sent) if (sent.state === 'pending') sent.maybe = true
     let begun = noop
@@ -317,7 +320,7 @@ export function requestOf(key: string): {
 function newLog(key: string, isHostile: boolean): RunLog {
   return {
     ...{ key, id: `run-${++runs}`, isHostile, sent: [], answers: [] },
-    ...{ isEndedByItself: false, hasThrown: false, hasCut: false },
+    ...{ isEndedByItself: false, hasThrown: false, hasCut: false, hasNested: false },
     ...{ beganAt: ++ticks, answeredAt: undefined, settledAt: undefined },
   }
 }
