@@ -19,6 +19,8 @@ const PAUSE_MS = 3
 const QUIET_MS = 4000
 /** How long a connection may take to come back from its transaction, in milliseconds. */
 const CLEAN_MS = 3000
+/** How long an app in which something went wrong may take to close, in milliseconds. */
+const CLOSE_MS = 5000
 
 /** A case that went wrong. */
 export interface Violation {
@@ -40,6 +42,8 @@ let cases = 0
 export class Theatre {
   readonly source: WorldSource
   readonly #places = new Map<string, Promise<Place>>()
+  /** Where something went wrong. */
+  readonly #left: Place[] = []
   readonly #faults: string[] = []
   readonly #onRejection = (error: unknown) => {
     this.#faults.push(`a promise was rejected and nobody listened: ${String(error)}`)
@@ -68,7 +72,13 @@ export class Theatre {
     const playing = before.then(() => this.#play(one, place))
     place.last = playing.catch(() => {})
     const found = await playing
-    return found.length === 0 ? undefined : { play: one, found }
+    if (found.length === 0) return undefined
+    // Connections may be lost and keys held in there: the next case begins in a fresh one.
+    if ((await this.#places.get(placeName(one))) === place) {
+      this.#places.delete(placeName(one))
+      this.#left.push(place)
+    }
+    return { play: one, found }
   }
 
   /** Makes a case that goes wrong smaller, for as long as it still goes wrong in one of `tries`. */
@@ -99,18 +109,16 @@ export class Theatre {
   }
 
   async close(): Promise<void> {
-    for (const place of this.#places.values()) {
-      const { doors, shared } = await place
-      for (const door of doors.values()) await (await door).close()
-      await shared.world.close()
-    }
+    const places = [...(await Promise.all(this.#places.values())), ...this.#left]
+    await Promise.all(places.map((place) => Promise.race([closePlace(place), delay(CLOSE_MS)])))
     await this.source.close()
     process.off('unhandledRejection', this.#onRejection)
     process.off('uncaughtException', this.#onException)
   }
 
-  #place({ pool, latencyMs }: Case): Promise<Place> {
-    const name = `${pool} ${latencyMs}`
+  #place(one: Case): Promise<Place> {
+    const { pool, latencyMs } = one
+    const name = placeName(one)
     const known = this.#places.get(name)
     if (known !== undefined) return known
     const made = this.source.make({ pool, latencyMs }).then((world) => placeOf(world))
@@ -139,6 +147,15 @@ export class Theatre {
       ...this.#faults.splice(0),
     ]
   }
+}
+
+function placeName({ pool, latencyMs }: Case): string {
+  return `${pool} ${latencyMs}`
+}
+
+async function closePlace({ doors, shared }: Place): Promise<void> {
+  for (const door of doors.values()) await (await door).close()
+  await shared.world.close()
 }
 
 function placeOf(world: World): Place {

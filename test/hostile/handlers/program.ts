@@ -115,6 +115,8 @@ export function caseOf(seed: number, abilities: Abilities): Case {
     nested: abilities.nested && !isLease,
     ends: abilities.ends && mode === 'transaction',
     http: adapter !== 'run',
+    // Elsewhere the adapter names the operation, and the request inside would be another one.
+    sameKey: adapter === 'run' && mode !== 'phases',
     bodies: isLease || mode === 'phases' ? ['text', 'raw text'] : BODIES,
   } satisfies Can
   const programs = Array.from({ length: count }, () => programOf(chance, can, adapter))
@@ -126,6 +128,7 @@ const BODIES: readonly Body[] = ['text', 'text', 'text', 'raw text', 'stream', '
 interface Can extends Pick<Abilities, 'nested' | 'stage' | 'ends' | 'beside'> {
   readonly hasTx: boolean
   readonly http: boolean
+  readonly sameKey: boolean
   readonly bodies: readonly string[]
 }
 
@@ -206,7 +209,7 @@ function stepOf(chance: Chance, can: Can, depth: number): Step {
     some(can.hasTx ? 1 : 0, () => ({ do: 'use kept' })),
     some(can.beside && can.hasTx ? 0.4 : 0, () => ({
       do: 'run',
-      key: chance.pick('own', 'own', 'same'),
+      key: can.sameKey ? chance.pick('own', 'same') : 'own',
     })),
     some(can.ends ? 0.2 : 0, () => ({ do: 'end', how: chance.pick('commit', 'rollback') })),
   ]
