@@ -6,7 +6,7 @@
  */
 
 import type { Told } from './doors.ts'
-import type { Case, Mode } from './program.ts'
+import type { Adapter, Case, Mode } from './program.ts'
 import type { Play, RunLog, Sent } from './run.ts'
 import type { Committed } from './world.ts'
 
@@ -26,12 +26,15 @@ export interface Evidence {
 /** Statuses by which a handler says that it did not take the request on, so that another run is fair. */
 const NOT_TAKEN_ON: ReadonlySet<number> = new Set([400, 429])
 
-/** What an adapter of Express cannot know: whether the handler goes on after its answer. */
-const KNOWS_ONLY_ANSWERS = 'express'
+/**
+ * Adapters that are told when the handler ends after its answer. Express does not tell, and elsewhere
+ * the answer is what the handler's promise gives.
+ */
+const KNOWS_THE_END: ReadonlySet<Adapter> = new Set(['koa', 'fastify'])
 
 /** Whether this is an answer for good: of the handler, or that nobody can say. */
-export function isDefinite({ status, body, code }: Told): boolean {
-  if (code === 'idempotency-outcome-unknown') return true
+export function isDefinite({ status, body, code, isReplay }: Told): boolean {
+  if (code === 'idempotency-outcome-unknown' || (isReplay && code === null)) return true
   return code === null && status !== null && body.startsWith('run-') && isStored(status)
 }
 
@@ -89,12 +92,22 @@ function judgeTransaction(
 ): readonly string[] {
   if (definite === undefined) return []
   if (definite.code !== null) return [`told that nobody knows, in mode ${mode}`]
-  const winners = new Set(definite.body.split(' '))
+  const winners = winnersOf(definite, play, committed)
   return [
     ...judgeRuns(play.logs, winners, committed),
     ...judgeInner(play, committed),
     ...(mode === 'phases' ? [] : judgeRecord(play, winners, committed)),
   ]
+}
+
+/**
+ * The runs that were answered: the answer names them. One that the framework made of an error names
+ * none; then it is the run whose rows are there.
+ */
+function winnersOf({ body }: Told, { logs }: Play, committed: Committed): ReadonlySet<string> {
+  if (body.startsWith('run-')) return new Set(body.split(' '))
+  const there = logs.filter(({ sent }) => sent.some((one) => isCommitted(one, committed)))
+  return new Set(there.slice(0, 1).map(({ id }) => id))
 }
 
 /** The rows and jobs are those of the runs that were answered, all of them, and no others. */
@@ -166,7 +179,8 @@ function judgeLease({ adapter }: Case, { play, told, definite }: Evidence): read
   play.logs.forEach((log, index) => {
     const next = play.logs[index + 1]
     if (next === undefined) return
-    const endedAt = adapter === KNOWS_ONLY_ANSWERS ? log.answeredAt : log.settledAt
+    const answeredAt = log.answeredAt ?? log.settledAt
+    const endedAt = KNOWS_THE_END.has(adapter) ? log.settledAt : answeredAt
     if (endedAt === undefined || endedAt > next.beganAt) {
       found.push(`${next.id} began while ${log.id} was still running`)
     }

@@ -33,7 +33,8 @@ interface Place {
   readonly shared: Shared
   readonly doors: Map<string, Promise<Door>>
   readonly plays: Map<string, Play>
-  last: Promise<unknown>
+  /** There while a case is played in it. */
+  taken: Promise<void> | undefined
 }
 
 let cases = 0
@@ -43,7 +44,7 @@ export class Theatre {
   readonly source: WorldSource
   readonly #places = new Map<string, Promise<Place>>()
   /** Where something went wrong. */
-  readonly #left: Place[] = []
+  readonly #left = new Set<Place>()
   readonly #faults: string[] = []
   readonly #onRejection = (error: unknown) => {
     this.#faults.push(`a promise was rejected and nobody listened: ${String(error)}`)
@@ -67,18 +68,17 @@ export class Theatre {
 
   /** Plays a case; `undefined` when all is well. */
   async play(one: Case): Promise<Violation | undefined> {
-    const place = await this.#place(one)
-    const before = place.last
-    const playing = before.then(() => this.#play(one, place))
-    place.last = playing.catch(() => {})
-    const found = await playing
-    if (found.length === 0) return undefined
-    // Connections may be lost and keys held in there: the next case begins in a fresh one.
-    if ((await this.#places.get(placeName(one))) === place) {
+    const { place, leave } = await this.#enter(one)
+    try {
+      const found = await this.#play(one, place)
+      if (found.length === 0) return undefined
+      // Connections may be lost and keys held in there: the next case begins in a fresh one.
       this.#places.delete(placeName(one))
-      this.#left.push(place)
+      this.#left.add(place)
+      return { play: one, found }
+    } finally {
+      leave()
     }
-    return { play: one, found }
   }
 
   /** Makes a case that goes wrong smaller, for as long as it still goes wrong in one of `tries`. */
@@ -114,6 +114,24 @@ export class Theatre {
     await this.source.close()
     process.off('unhandledRejection', this.#onRejection)
     process.off('uncaughtException', this.#onException)
+  }
+
+  /** Takes an app in which nothing else is played. */
+  async #enter(one: Case): Promise<{ readonly place: Place; leave(): void }> {
+    for (;;) {
+      const place = await this.#place(one)
+      await place.taken
+      if (place.taken !== undefined || this.#left.has(place)) continue
+      let open = () => {}
+      place.taken = new Promise((resolve) => {
+        open = resolve
+      })
+      const leave = () => {
+        place.taken = undefined
+        open()
+      }
+      return { place, leave }
+    }
   }
 
   #place(one: Case): Promise<Place> {
@@ -160,7 +178,7 @@ async function closePlace({ doors, shared }: Place): Promise<void> {
 
 function placeOf(world: World): Place {
   const shared = { world, kept: undefined }
-  return { shared, doors: new Map(), plays: new Map(), last: Promise.resolve() }
+  return { shared, doors: new Map(), plays: new Map(), taken: undefined }
 }
 
 function doorOf({ doors, shared, plays }: Place, { adapter, mode }: Case): Promise<Door> {

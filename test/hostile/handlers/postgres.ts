@@ -63,7 +63,7 @@ export function valuesOf({ key, run, name }: EffectRow): [string, string, string
 
 /** The engine over a store; `tx` is whatever the store gives. */
 export function engineOf(store: Store<Tx>): Reprise<Tx> {
-  return createReprise<Tx>({ store, storeTimeoutMs: 10_000, leaseMs: 20_000 })
+  return createReprise<Tx>({ store, storeTimeoutMs: 5000, leaseMs: 20_000 })
 }
 
 /** Worlds of a client library or ORM, all on one database. */
