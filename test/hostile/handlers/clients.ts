@@ -84,7 +84,8 @@ const pgStatements: Statements = statementsOf<pg.PoolClient>({
   script: (tx, text) => tx.query(text),
 })
 
-function pgKind(name: string, pipeline: boolean): PostgresKind {
+/** The kind of pg, with or without a pipeline. */
+export function pgKind(name: string, pipeline: boolean): PostgresKind {
   const modes = pipeline ? [...POSTGRES_MODES, 'first-statement' as const] : POSTGRES_MODES
   return {
     name,

@@ -12,8 +12,9 @@ import { type Case, caseOf, printCase, smallerCases } from './program.ts'
 import { Play, type Shared } from './run.ts'
 import type { World, WorldSource } from './world.ts'
 
-/** How often a client asks before its key counts as stuck, and the pause in between. */
+/** How often and how long a client asks before its key counts as stuck, and the pause in between. */
 const ASKS_MAX = 300
+const ASKS_MS_MAX = 10_000
 const PAUSE_MS = 3
 /** How long handlers may go on after the last answer, in milliseconds. */
 const QUIET_MS = 4000
@@ -206,7 +207,8 @@ async function ask(door: Door, play: Play): Promise<Evidence> {
 
 /** Sends a request again until it has an answer for good, and notes everything that it is told. */
 async function insist(door: Door, play: Play, told: Told[]): Promise<Told | undefined> {
-  for (let asks = 0; asks < ASKS_MAX; asks++) {
+  const until = performance.now() + ASKS_MS_MAX
+  for (let asks = 0; asks < ASKS_MAX && performance.now() < until; asks++) {
     const answer = await door.send(play, null)
     told.push(answer)
     if (isDefinite(answer)) return answer
