@@ -22,7 +22,7 @@ import { kyselyTransactions } from '../../src/stores/postgres/handles/kysely.ts'
 import { prismaTransactions } from '../../src/stores/postgres/handles/prisma.ts'
 import { typeormTransactions } from '../../src/stores/postgres/handles/typeorm.ts'
 import { postgresStore, type TransactionSource } from '../../src/stores/postgres/index.ts'
-import { anyStore, ON_A_SERVER, statementsOf } from '../hostile/handlers/clients.ts'
+import { anyStore, statementsOf } from '../hostile/handlers/pg.ts'
 import {
   type Connections,
   FAIL,
@@ -30,7 +30,7 @@ import {
   type PostgresKind,
   valuesOf,
 } from '../hostile/handlers/postgres.ts'
-import type { Statements } from '../hostile/handlers/world.ts'
+import { ON_A_SERVER, type Statements } from '../hostile/handlers/world.ts'
 
 const effects = pgTable('effects', {
   key: text().notNull(),

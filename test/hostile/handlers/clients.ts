@@ -9,12 +9,11 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { PGlite, type Transaction } from '@electric-sql/pglite'
-import pg from 'pg'
 import postgres from 'postgres'
-import type { Store } from '../../../src/engine/store.ts'
 import { postgresStore } from '../../../src/stores/postgres/index.ts'
 import { sqliteStore } from '../../../src/stores/sqlite/index.ts'
 import { type Handle, loadClient } from '../../stores/sqlite-clients.ts'
+import { anyStore, pgKind, statementsOf } from './pg.ts'
 import {
   engineOf,
   FAIL,
@@ -24,29 +23,13 @@ import {
   postgresSource,
   valuesOf,
 } from './postgres.ts'
-import type { Abilities } from './program.ts'
-import {
-  POSTGRES_MODES,
-  type Statements,
-  type StoredRow,
-  type Tx,
-  type WorldSource,
-} from './world.ts'
+import { ON_A_SERVER, type StoredRow, type WorldSource } from './world.ts'
 
 /** Names of the client libraries. */
 export const CLIENTS = ['pg', 'pg-pipeline', 'postgres-js', 'pglite', 'libsql'] as const
 
 /** The name of a client library. */
 export type ClientName = (typeof CLIENTS)[number]
-
-/** What every client library on a server of its own can do. */
-export const ON_A_SERVER: Abilities = {
-  adapters: ['run', 'run', 'fetch', 'express', 'fastify', 'koa', 'hono'],
-  modes: POSTGRES_MODES,
-  pools: [1, 2, 3],
-  latenciesMs: [0, 1],
-  ...{ nested: true, stage: true, ends: true, beside: true },
-}
 
 /** Worlds of a client library. */
 export function clientSource(
@@ -64,38 +47,6 @@ export function clientSource(
       return pgliteSource()
     case 'libsql':
       return libsqlSource()
-  }
-}
-
-/** The statements of a transaction of pg; what programs are given is what the store gave. */
-const pgStatements: Statements = statementsOf<pg.PoolClient>({
-  insert: (tx, row) => tx.query(INSERT, valuesOf(row)),
-  fail: (tx) => tx.query(FAIL),
-  async nested(tx, work) {
-    await tx.query('savepoint inner_work')
-    try {
-      await work(tx)
-      await tx.query('release savepoint inner_work')
-    } catch (error) {
-      await tx.query('rollback to savepoint inner_work')
-      throw error
-    }
-  },
-  script: (tx, text) => tx.query(text),
-})
-
-/** The kind of pg, with or without a pipeline. */
-export function pgKind(name: string, pipeline: boolean): PostgresKind {
-  const modes = pipeline ? [...POSTGRES_MODES, 'first-statement' as const] : POSTGRES_MODES
-  return {
-    name,
-    abilities: { ...ON_A_SERVER, modes },
-    async connect(connectionString, { pool: max }) {
-      const pool = new pg.Pool({ connectionString, max, pipeline })
-      pool.on('error', () => {})
-      const store = anyStore(postgresStore(pool, { listen: false }))
-      return { store, statements: pgStatements, end: () => pool.end() }
-    },
   }
 }
 
@@ -226,22 +177,4 @@ async function libsqlSource(): Promise<WorldSource> {
 
 function isInTransaction(handle: object): boolean {
   return 'inTransaction' in handle && handle.inTransaction === true
-}
-
-/** The store gives transactions of one kind, and programs hand back what they were given. */
-export function anyStore<Real>(store: Store<Real>): Store<Tx> {
-  return store as unknown as Store<Tx>
-}
-
-/** What {@link Statements} are for one kind of transaction. */
-interface StatementsOf<Real> {
-  insert(tx: Real, row: Parameters<Statements['insert']>[1]): PromiseLike<unknown>
-  fail(tx: Real): PromiseLike<unknown>
-  nested?(tx: Real, work: (inner: Real) => Promise<void>): PromiseLike<unknown>
-  script?(tx: Real, text: string): PromiseLike<unknown>
-}
-
-/** Statements whose transactions are of the kind that the store gives. */
-export function statementsOf<Real>(statements: StatementsOf<Real>): Statements {
-  return statements as unknown as Statements
 }

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { temporaryDatabase } from '../../support/postgres.ts'
-import { pgKind } from './clients.ts'
+import { pgKind } from './pg.ts'
 import { PLANTS, plantIn } from './planted.ts'
 import { playSeason, Theatre } from './play.ts'
 import { postgresSource } from './postgres.ts'

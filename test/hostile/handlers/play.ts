@@ -31,7 +31,7 @@ export interface Violation {
 
 /** An app in use: one case at a time. */
 interface Place {
-  readonly shared: Shared
+  readonly shared: Shared & { readonly world: World }
   readonly doors: Map<string, Promise<Door>>
   readonly plays: Map<string, Play>
   /** There while a case is played in it. */

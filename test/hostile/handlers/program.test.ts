@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
-import { ON_A_SERVER } from './clients.ts'
 import { caseOf, printCase, type Step, smallerCases } from './program.ts'
+import { ON_A_SERVER } from './world.ts'
 
 it('makes the same case of the same seed', () => {
   const seeds = Array.from({ length: 200 }, (_, index) => index + 1)

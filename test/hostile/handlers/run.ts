@@ -49,7 +49,7 @@ export interface Scene {
 
 /** What programs of one world share. */
 export interface Shared {
-  readonly world: World
+  readonly world: Pick<World, 'statements' | 'reprise' | 'beside'>
   /** What a handler kept last. */
   kept: { readonly tx: Tx; readonly log: RunLog } | undefined
 }
@@ -61,6 +61,12 @@ export class Thrown extends Error {
 
 let ticks = 0
 let runs = 0
+let prefix = ''
+
+/** Names the runs of this process, where other processes have runs as well. */
+export function nameRuns(name: string): void {
+  prefix = `${name}-`
+}
 
 /** One request: its program, all of its runs, and what still goes on of them. */
 export class Play {
@@ -319,7 +325,7 @@ export function requestOf(key: string): {
 
 function newLog(key: string, isHostile: boolean): RunLog {
   return {
-    ...{ key, id: `run-${++runs}`, isHostile, sent: [], answers: [] },
+    ...{ key, id: `run-${prefix}${++runs}`, isHostile, sent: [], answers: [] },
     ...{ isEndedByItself: false, hasThrown: false, hasCut: false, hasNested: false },
     ...{ beganAt: ++ticks, answeredAt: undefined, settledAt: undefined },
   }

@@ -75,3 +75,12 @@ export const BODY_BYTES_MAX = 2048
 
 /** The modes of a store on PostgreSQL; the last of them only where pg pipelines. */
 export const POSTGRES_MODES: readonly Mode[] = ['transaction', 'transaction', 'phases', 'lease']
+
+/** What every client library on a server of its own can do. */
+export const ON_A_SERVER: Abilities = {
+  adapters: ['run', 'run', 'fetch', 'express', 'fastify', 'koa', 'hono'],
+  modes: POSTGRES_MODES,
+  pools: [1, 2, 3],
+  latenciesMs: [0, 1],
+  ...{ nested: true, stage: true, ends: true, beside: true },
+}
