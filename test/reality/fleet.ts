@@ -8,13 +8,19 @@ import { join } from 'node:path'
 import { build } from 'vite'
 import type { NodeMessage, NodeTask } from './node.ts'
 
-/** Bundles the node once, so that it starts fast; gives the script and what removes it. */
-export async function bundleNode(): Promise<{ script: string; remove(): Promise<void> }> {
+/**
+ * Bundles the node once, so that it starts fast; gives the script and what removes it.
+ *
+ * @param entry - the file, from the folder of this one
+ */
+export async function bundleNode(
+  entry: string,
+): Promise<{ script: string; remove(): Promise<void> }> {
   const folder = await mkdtemp(join(tmpdir(), 'reprise-reality-'))
   await build({
     ...{ configFile: false, logLevel: 'error' },
     build: {
-      ...{ ssr: join(import.meta.dirname, 'node.ts'), outDir: folder, target: 'node20' },
+      ...{ ssr: join(import.meta.dirname, entry), outDir: folder, target: 'node20' },
       rolldownOptions: { output: { entryFileNames: 'node.mjs' } },
     },
     // The bundle lies outside of the project, where it would not find its packages.
