@@ -56,7 +56,9 @@ export class Slot {
   async boot(): Promise<void> {
     // A deploy that goes on for ever: whoever is started is of the old version or of the new one.
     const task: NodeTask = { ...this.#task, version: Math.random() < 0.5 ? 1 : 2 }
-    const child = fork(this.#script, [JSON.stringify(task)], { execArgv: [] })
+    // Hostile handlers use pg in ways that it warns of.
+    const execArgv = ['--no-deprecation']
+    const child = fork(this.#script, [JSON.stringify(task)], { execArgv })
     const gone = once(child, 'exit')
     living.add(child)
     child.once('exit', () => void living.delete(child))

@@ -332,7 +332,8 @@ function koaServer({ world }: Shared, mode: Mode, find: FindPlay): Serving {
     }
     return play.handle(play.begin(), { ...partsOf(ctx), answer, cut: cutter(server, ctx.res) })
   })
-  server.on('request', app.callback())
+  const serve = app.callback()
+  server.on('request', (request, response) => void serve(request, response))
   return { server, close: async () => {} }
 }
 
@@ -352,7 +353,9 @@ function honoServer({ world }: Shared, mode: Mode, find: FindPlay): Serving {
     responding(find(c.req.header(KEY) ?? ''), partsOf(c)),
   )
   app.onError((_, c) => c.text('failed', 500))
-  return { server: createServer(getRequestListener(app.fetch)), close: async () => {} }
+  const serve = getRequestListener(app.fetch)
+  const server = createServer((request, response) => void serve(request, response))
+  return { server, close: async () => {} }
 }
 
 function cutter(server: Server, response: ServerResponse): Scene['cut'] {

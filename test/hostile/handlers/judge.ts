@@ -191,8 +191,13 @@ function judgeLease({ adapter }: Case, { play, told, definite }: Evidence): read
   })
   const [only] = play.logs
   const isClean = only !== undefined && !only.hasCut && !only.hasThrown && play.logs.length === 1
-  const [status] = only?.answers ?? []
-  if (isClean && status === 201 && definite?.code === 'idempotency-outcome-unknown') {
+  const [status, second] = only?.answers ?? []
+  if (
+    isClean &&
+    status === 201 &&
+    second === undefined &&
+    definite?.code === 'idempotency-outcome-unknown'
+  ) {
     found.push(`${only.id} answered 201, and the client was told ${listOf(told)}`)
   }
   return found
@@ -212,7 +217,7 @@ function isSame(one: Told, other: Told | undefined): boolean {
 }
 
 /** What was told, in a word. */
-export function textOf({ status, body, code, isReplay }: Told): string {
+function textOf({ status, body, code, isReplay }: Told): string {
   if (status === null) return 'cut'
   return `${status} ${code ?? body}${isReplay ? ' again' : ''}`
 }

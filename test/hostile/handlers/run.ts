@@ -55,7 +55,7 @@ export interface Shared {
 }
 
 /** The program's own failure. */
-export class Thrown extends Error {
+class Thrown extends Error {
   override readonly name = 'Thrown'
 }
 
