@@ -258,8 +258,8 @@ async function responding(play: Play, parts: Pick<Scene, 'tx' | 'stage'>): Promi
 
 /** What a middleware in front does: it answers by itself when it has waited long enough. */
 async function fronted(play: Play, next: () => Promise<Response>): Promise<Response> {
-  const { front } = play.program
-  if (front === null || play.logs.length >= play.program.hostileRuns) return next()
+  const front = play.front()
+  if (front === null) return next()
   const early = delay(front.ms).then(() => new Response('front', { status: front.status }))
   return Promise.race([next(), early])
 }
@@ -307,9 +307,8 @@ function koaServer({ world }: Shared, mode: Mode, find: FindPlay): Serving {
   app.silent = true
   const server = createServer()
   app.use(async (ctx, next) => {
-    const play = find(String(ctx.req.headers[KEY]))
-    const { front } = play.program
-    if (front === null || play.logs.length >= play.program.hostileRuns) return next()
+    const front = find(String(ctx.req.headers[KEY])).front()
+    if (front === null) return next()
     const going = next()
     going.catch(() => {})
     const isEarly = await Promise.race([going.then(() => false), delay(front.ms).then(() => true)])
@@ -340,9 +339,8 @@ function koaServer({ world }: Shared, mode: Mode, find: FindPlay): Serving {
 function honoServer({ world }: Shared, mode: Mode, find: FindPlay): Serving {
   const app = new Hono()
   app.use('/effects', async (c, next) => {
-    const play = find(c.req.header(KEY) ?? '')
-    const { front } = play.program
-    if (front === null || play.logs.length >= play.program.hostileRuns) return next()
+    const front = find(c.req.header(KEY) ?? '').front()
+    if (front === null) return next()
     const going = next()
     going.catch(() => {})
     const isEarly = await Promise.race([going.then(() => false), delay(front.ms).then(() => true)])

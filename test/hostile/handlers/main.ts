@@ -1,5 +1,5 @@
 /**
- * `npm run handlers -- [--programs 10000] [--seed 1] [--client pg,postgres-js] [--replay 7] [--lanes 6]`:
+ * `npm run handlers -- [--programs 10000] [--seed 1] [--client pg,postgres-js] [--replay 7] [--lanes 12]`:
  * handlers that behave badly, by seed. `--replay` plays the case of one seed again and again, and makes
  * it smaller when it goes wrong.
  *
@@ -14,6 +14,8 @@ import { playSeason, printViolation, Theatre } from './play.ts'
 import type { OwnDatabase } from './postgres.ts'
 
 const REPLAYS = 50
+/** How many kinds of apps there are: pools of one to three connections, with and without latency. */
+const APPS = 6
 
 async function main(): Promise<void> {
   const { values } = parseArgs({
@@ -21,7 +23,7 @@ async function main(): Promise<void> {
       programs: { type: 'string', default: '10000' },
       seed: { type: 'string', default: '1' },
       client: { type: 'string', default: CLIENTS.join() },
-      lanes: { type: 'string', default: '6' },
+      lanes: { type: 'string', default: '12' },
       violations: { type: 'string', default: '1' },
       replay: { type: 'string' },
     },
@@ -33,7 +35,7 @@ async function main(): Promise<void> {
   const lanes = wholeNumber('--lanes', values.lanes)
   const violationsMax = wholeNumber('--violations', values.violations)
   for (const name of names) {
-    const theatre = new Theatre(await clientSource(name, makeDatabase))
+    const theatre = new Theatre(await clientSource(name, makeDatabase), Math.ceil(lanes / APPS))
     if (values.replay !== undefined) {
       await replay(theatre, wholeNumber('--replay', values.replay))
     } else {
@@ -59,7 +61,8 @@ async function season(theatre: Theatre, plan: Plan): Promise<void> {
   const { name } = theatre.source
   const report = await playSeason(theatre, {
     ...plan,
-    onCase({ programs, seed }) {
+    onCase({ programs, seed, violation }) {
+      if (violation !== undefined) console.log(printViolation(violation))
       if (performance.now() - toldAt < 30_000) return
       toldAt = performance.now()
       console.error(`${name}: ${programs} programs, ${perSecond(programs)} a second, seed ${seed}`)
@@ -70,10 +73,9 @@ async function season(theatre: Theatre, plan: Plan): Promise<void> {
     `${name}: ${programs} programs in ${cases} cases from seed ${plan.seed}, ` +
       `${perSecond(programs)} a second, ${violations.length} violations`,
   )
+  if (violations.length > 0) process.exitCode = 1
+  if (plan.violationsMax > 1) return
   for (const violation of violations) {
-    process.exitCode = 1
-    console.log(printViolation(violation))
-    if (plan.violationsMax > 1) continue
     console.log(`\nSmaller:\n${printViolation(await theatre.shrink(violation))}`)
   }
 }

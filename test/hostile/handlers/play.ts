@@ -31,6 +31,7 @@ export interface Violation {
 
 /** An app in use: one case at a time. */
 interface Place {
+  readonly name: string
   readonly shared: Shared & { readonly world: World }
   readonly doors: Map<string, Promise<Door>>
   readonly plays: Map<string, Play>
@@ -54,10 +55,14 @@ export class Theatre {
     this.#faults.push(`the process would have died: ${String(error)}`)
   }
 
-  /** @param guards - whether faults that would end the process are caught and counted */
-  constructor(source: WorldSource, guards = true) {
+  /** How many apps there are of each kind. */
+  readonly #apps: number
+  #turn = 0
+
+  /** @param apps - how many apps of each kind there are, so that so many cases can be played at once */
+  constructor(source: WorldSource, apps = 1) {
     this.source = source
-    if (!guards) return
+    this.#apps = apps
     process.on('unhandledRejection', this.#onRejection)
     process.on('uncaughtException', this.#onException)
   }
@@ -74,7 +79,7 @@ export class Theatre {
       const found = await this.#play(one, place)
       if (found.length === 0) return undefined
       // Connections may be lost and keys held in there: the next case begins in a fresh one.
-      this.#places.delete(placeName(one))
+      this.#places.delete(place.name)
       this.#left.add(place)
       return { play: one, found }
     } finally {
@@ -119,8 +124,9 @@ export class Theatre {
 
   /** Takes an app in which nothing else is played. */
   async #enter(one: Case): Promise<{ readonly place: Place; leave(): void }> {
+    const name = `${one.pool} ${one.latencyMs} ${this.#turn++ % this.#apps}`
     for (;;) {
-      const place = await this.#place(one)
+      const place = await this.#place(name, one)
       await place.taken
       if (place.taken !== undefined || this.#left.has(place)) continue
       let open = () => {}
@@ -135,12 +141,10 @@ export class Theatre {
     }
   }
 
-  #place(one: Case): Promise<Place> {
-    const { pool, latencyMs } = one
-    const name = placeName(one)
+  #place(name: string, { pool, latencyMs }: Case): Promise<Place> {
     const known = this.#places.get(name)
     if (known !== undefined) return known
-    const made = this.source.make({ pool, latencyMs }).then((world) => placeOf(world))
+    const made = this.source.make({ pool, latencyMs }).then((world) => placeOf(name, world))
     this.#places.set(name, made)
     return made
   }
@@ -168,18 +172,14 @@ export class Theatre {
   }
 }
 
-function placeName({ pool, latencyMs }: Case): string {
-  return `${pool} ${latencyMs}`
-}
-
 async function closePlace({ doors, shared }: Place): Promise<void> {
   for (const door of doors.values()) await (await door).close()
   await shared.world.close()
 }
 
-function placeOf(world: World): Place {
+function placeOf(name: string, world: World): Place {
   const shared = { world, kept: undefined }
-  return { shared, doors: new Map(), plays: new Map(), taken: undefined }
+  return { name, shared, doors: new Map(), plays: new Map(), taken: undefined }
 }
 
 function doorOf({ doors, shared, plays }: Place, { adapter, mode }: Case): Promise<Door> {
@@ -234,6 +234,13 @@ export interface Report {
   readonly violations: readonly Violation[]
 }
 
+/** A case that was played, and how many programs there were until then. */
+export interface Played {
+  readonly programs: number
+  readonly seed: number
+  readonly violation: Violation | undefined
+}
+
 /** What to play. */
 export interface Season {
   /** The first seed; the next cases are of the next ones. */
@@ -244,7 +251,7 @@ export interface Season {
   /** After so many violations no further case is begun. */
   readonly violationsMax?: number
   /** Told after each case. */
-  readonly onCase?: (played: { readonly programs: number; readonly seed: number }) => void
+  readonly onCase?: (played: Played) => void
 }
 
 /** Plays cases until there were enough programs, or something went wrong. */
@@ -259,7 +266,7 @@ export async function playSeason(theatre: Theatre, season: Season): Promise<Repo
       count++
       const violation = await theatre.play(one)
       if (violation !== undefined) violations.push(violation)
-      onCase?.({ programs, seed: one.seed })
+      onCase?.({ programs, seed: one.seed, violation })
     }
   }
   await Promise.all(Array.from({ length: lanes }, lane))

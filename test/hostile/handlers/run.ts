@@ -59,6 +59,9 @@ class Thrown extends Error {
   override readonly name = 'Thrown'
 }
 
+/** How often a middleware in front answers one client, so that the client hears of the handler too. */
+const FRONTED_MAX = 3
+
 let ticks = 0
 let runs = 0
 let prefix = ''
@@ -77,11 +80,19 @@ export class Play {
   readonly innerLogs: RunLog[] = []
   readonly #shared: Shared
   readonly #pending = new Set<Promise<unknown>>()
+  #fronted = 0
 
   constructor(key: string, program: Program, shared: Shared) {
     this.key = key
     this.program = program
     this.#shared = shared
+  }
+
+  /** The middleware in front, for as long as it answers by itself: never more than three times. */
+  front(): Program['front'] {
+    if (this.logs.length >= this.program.hostileRuns || this.#fronted >= FRONTED_MAX) return null
+    this.#fronted++
+    return this.program.front
   }
 
   /** The key of the request inside the request. */
