@@ -16,6 +16,9 @@ import type { World, WorldSource } from './world.ts'
 const ASKS_MAX = 300
 const ASKS_MS_MAX = 10_000
 const PAUSE_MS = 3
+/** How long one request may be without an answer, in milliseconds. */
+const SEND_MS = 7000
+const UNANSWERED: Told = { status: null, body: '', isReplay: false, code: null }
 /** How long handlers may go on after the last answer, in milliseconds. */
 const QUIET_MS = 4000
 /** How long a connection may take to come back from its transaction, in milliseconds. */
@@ -198,18 +201,25 @@ function doorOf({ doors, shared, plays }: Place, { adapter, mode }: Case): Promi
 /** Asks until there is an answer for good and nothing goes on any more, and then once more. */
 async function ask(door: Door, play: Play): Promise<Evidence> {
   const { copies, patienceMs } = play.program
-  const told = await Promise.all(Array.from({ length: copies }, () => door.send(play, patienceMs)))
+  const told = await Promise.all(Array.from({ length: copies }, () => send(door, play, patienceMs)))
   const definite = told.find(isDefinite) ?? (await insist(door, play, told))
   const isQuiet = await play.quiet(QUIET_MS)
   const again = definite === undefined ? undefined : await insist(door, play, told)
   return { play, told, definite, again, isQuiet }
 }
 
+/** Sends a request, and does not wait for an answer for ever. */
+async function send(door: Door, play: Play, patienceMs: number | null): Promise<Told> {
+  const stop = new AbortController()
+  const late = delay(SEND_MS, UNANSWERED, { signal: stop.signal }).catch(() => UNANSWERED)
+  return Promise.race([door.send(play, patienceMs), late]).finally(() => stop.abort())
+}
+
 /** Sends a request again until it has an answer for good, and notes everything that it is told. */
 async function insist(door: Door, play: Play, told: Told[]): Promise<Told | undefined> {
   const until = performance.now() + ASKS_MS_MAX
   for (let asks = 0; asks < ASKS_MAX && performance.now() < until; asks++) {
-    const answer = await door.send(play, null)
+    const answer = await send(door, play, null)
     told.push(answer)
     if (isDefinite(answer)) return answer
     await delay(PAUSE_MS)
