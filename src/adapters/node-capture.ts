@@ -288,6 +288,8 @@ export class NodeCapture implements StandIn, Listener {
 
   #enter(name: string): Stage {
     if (this.#plain === undefined && name !== 'writeHead') this.#imply()
+    // What was assigned after the head could no longer change it.
+    if (this.#plain !== undefined) setStatus(this.#response, this.#plain)
     const stage = createStage(this.#response)
     for (const [held, args] of this.#held) invoke(stage.response, held, silenced(args))
     if (this.#plain !== undefined) {

@@ -8,13 +8,19 @@ import { join } from 'node:path'
 import { build } from 'vite'
 import type { NodeMessage, NodeTask } from './node.ts'
 
-/** Bundles the node once, so that it starts fast; gives the script and what removes it. */
-export async function bundleNode(): Promise<{ script: string; remove(): Promise<void> }> {
+/**
+ * Bundles the node once, so that it starts fast; gives the script and what removes it.
+ *
+ * @param entry - the file, from the folder of this one
+ */
+export async function bundleNode(
+  entry: string,
+): Promise<{ script: string; remove(): Promise<void> }> {
   const folder = await mkdtemp(join(tmpdir(), 'reprise-reality-'))
   await build({
     ...{ configFile: false, logLevel: 'error' },
     build: {
-      ...{ ssr: join(import.meta.dirname, 'node.ts'), outDir: folder, target: 'node20' },
+      ...{ ssr: join(import.meta.dirname, entry), outDir: folder, target: 'node20' },
       rolldownOptions: { output: { entryFileNames: 'node.mjs' } },
     },
     // The bundle lies outside of the project, where it would not find its packages.
@@ -50,7 +56,9 @@ export class Slot {
   async boot(): Promise<void> {
     // A deploy that goes on for ever: whoever is started is of the old version or of the new one.
     const task: NodeTask = { ...this.#task, version: Math.random() < 0.5 ? 1 : 2 }
-    const child = fork(this.#script, [JSON.stringify(task)], { execArgv: [] })
+    // Hostile handlers use pg in ways that it warns of.
+    const execArgv = ['--no-deprecation']
+    const child = fork(this.#script, [JSON.stringify(task)], { execArgv })
     const gone = once(child, 'exit')
     living.add(child)
     child.once('exit', () => void living.delete(child))

@@ -10,6 +10,8 @@ export interface Clients {
   readonly lanes: number
   /** Whether they are content to hear that nobody knows. */
   readonly takesUnknown: boolean
+  /** Whether they ask again after an answer that says that nothing happened. */
+  readonly wantsStored: boolean
 }
 
 /** How long clients insist after the last fault, in milliseconds, before a key counts as stuck. */
@@ -79,7 +81,8 @@ export class Load {
     while (performance.now() < this.#until) {
       const slot = this.#slots[Math.floor(Math.random() * this.#slots.length)]
       const answer = await slot?.ask(key)
-      if (answer?.status != null) return answer
+      const isForgotten = this.#clients.wantsStored && answer?.fate === 'forgotten'
+      if (answer?.status != null && !isForgotten) return answer
       if (this.#clients.takesUnknown && answer?.outcome === 'unknown') return answer
       await delay(20 + 80 * Math.random())
     }

@@ -1,5 +1,5 @@
 /**
- * `npm run reality -- [--mode transaction,first-statement,phases,lease,redis] [--kills 500] [--zombies 50]
+ * `npm run reality -- [--mode transaction,first-statement,hostile,phases,lease,redis] [--kills 500] [--zombies 50]
  * [--restarts 20] [--cuts 50] [--shortages 10] [--fulls 10] [--minutes 10]`: that many faults in each
  * mode, and a row of a table for each.
  *
@@ -10,7 +10,11 @@ import { parseArgs } from 'node:util'
 import type { Mode } from './node.ts'
 import { type Report, runReality } from './run.ts'
 
-const MODES: readonly Mode[] = ['transaction', 'first-statement', 'phases', 'lease', 'redis']
+const MODES: readonly Mode[] = [
+  ...(['transaction', 'first-statement', 'hostile', 'phases', 'lease', 'redis'] as const),
+]
+/** Only where they are asked for, because the ORMs are installed apart: `npm run orms`. */
+const ORM_MODES: readonly Mode[] = ['hostile-drizzle', 'hostile-kysely']
 const COLUMNS: readonly (keyof Report)[] = [
   ...(['mode', 'requests', 'kills', 'zombies', 'restarts', 'cuts'] as const),
   ...(['shortages', 'fulls', 'unknown', 'marked'] as const),
@@ -50,9 +54,9 @@ async function main(): Promise<void> {
 }
 
 function modeOf(text: string): Mode {
-  const mode = MODES.find((one) => one === text)
+  const mode = [...MODES, ...ORM_MODES].find((one) => one === text)
   if (mode !== undefined) return mode
-  throw new Error(`--mode takes ${MODES.join(', ')}, not ${text}.`)
+  throw new Error(`--mode takes ${[...MODES, ...ORM_MODES].join(', ')}, not ${text}.`)
 }
 
 function wholeNumber(name: string, text: string): number {

@@ -3,7 +3,7 @@
 import { randomBytes } from 'node:crypto'
 import pg from 'pg'
 import { createClient } from 'redis'
-import { createReprise, type LeaseReprise, type Reprise, type RunResult } from '../../src/index.ts'
+import { createReprise, type LeaseReprise, type Reprise } from '../../src/index.ts'
 import {
   advance,
   foreignCall,
@@ -18,12 +18,23 @@ import { functionSink } from '../../src/sinks/function.ts'
 import { postgresStore } from '../../src/stores/postgres/index.ts'
 import { redisStore } from '../../src/stores/redis/index.ts'
 import { createWorkers } from '../../src/workers/index.ts'
+import { pgKind } from '../hostile/handlers/pg.ts'
+import { HOSTILE_POOL, runHostile } from './hostile.ts'
+import { type Run, serveNode } from './serve-node.ts'
 
 /**
- * How requests run: in a transaction, in one that claims with its first statement, in phases, or under
- * a lease in Redis.
+ * How requests run: in a transaction, in one that claims with its first statement, in one whose handler
+ * is hostile, in phases, or under a lease in PostgreSQL or Redis.
  */
-export type Mode = 'transaction' | 'first-statement' | 'phases' | 'lease' | 'redis'
+export type Mode =
+  | 'transaction'
+  | 'first-statement'
+  | 'hostile'
+  | 'hostile-drizzle'
+  | 'hostile-kysely'
+  | 'phases'
+  | 'lease'
+  | 'redis'
 
 /** What a node is started with. */
 export interface NodeTask {
@@ -56,8 +67,6 @@ export interface NodeMessage {
   readonly fate?: string
 }
 
-type Run = (key: string) => Promise<RunResult>
-
 // The parent wrote it.
 const task = JSON.parse(process.argv[2] ?? '') as NodeTask
 const pool = new pg.Pool({
@@ -88,6 +97,11 @@ function inTransactions(claim: 'first' | 'with-first-statement'): Run {
       return answer(token)
     }
   return (key) => reprise.runInTransaction(requestOf(key), handler(key), { claim })
+}
+
+async function inHostileTransactions(): Promise<Run> {
+  const kind = pgKind('pg', false)
+  return runHostile(await kind.connect(task.url, { pool: HOSTILE_POOL, latencyMs: 0 }), common)
 }
 
 async function inRedis(): Promise<Run> {
@@ -181,29 +195,13 @@ async function book(derived: string, order: string): Promise<string> {
   return response.text()
 }
 
-const tell = (message: NodeMessage) => void process.send?.(message)
-const runs: Record<Mode, () => Run | Promise<Run>> = {
+const runs: Partial<Record<Mode, () => Run | Promise<Run>>> = {
   transaction: () => inTransactions('first'),
   'first-statement': () => inTransactions('with-first-statement'),
+  hostile: inHostileTransactions,
   lease: () => underLeases(createReprise({ store: postgresStore(pool), ...common })),
   ...{ phases: inPhases, redis: inRedis },
 }
-const run = await runs[task.mode]()
-
-async function take(text: unknown): Promise<void> {
-  // The parent wrote it.
-  const { id, key } = JSON.parse(String(text)) as NodeOrder
-  try {
-    const result = await run(key)
-    const response = 'response' in result ? result.response : undefined
-    const body = new TextDecoder().decode(response?.body)
-    const fate = 'fate' in result ? result.fate : 'stored'
-    tell({ id, outcome: result.outcome, status: response?.status ?? null, body, fate })
-  } catch (error) {
-    tell({ id, outcome: 'threw', status: null, body: String(error) })
-  }
-}
-
-process.on('message', (text) => void take(text))
-process.on('disconnect', () => process.exit())
-tell({})
+const run = await runs[task.mode]?.()
+if (run === undefined) throw new Error(`This node does not run ${task.mode}.`)
+serveNode(run)

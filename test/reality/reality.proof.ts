@@ -10,7 +10,7 @@ const TIMEOUT_MS = 600_000
 const NONE = { duplicates: 0, lost: 0, stuck: 0, changed: 0 }
 
 describe('three nodes under load, killed, frozen, cut off, and the store restarted', () => {
-  for (const mode of ['transaction', 'first-statement'] as const) {
+  for (const mode of ['transaction', 'first-statement', 'hostile'] as const) {
     it(
       `repeat nothing, lose nothing and leave nothing stuck in transactions: ${mode}`,
       async () => {

@@ -2,6 +2,7 @@
 
 import { query } from '../../scripts/servers/postgres.ts'
 import { bundleNode, Slot } from './fleet.ts'
+import { countHostile, HOSTILE_TABLE } from './hostile.ts'
 import { Load } from './load.ts'
 import type { Mode } from './node.ts'
 import { type Provider, startProvider } from './provider.ts'
@@ -68,8 +69,11 @@ export async function runReality(mode: Mode, wanted: Faults, minutes: number): P
   const redis = mode === 'redis' ? await startOwnRedis(isSmall) : undefined
   const store = redis ?? postgres
   const wires = [await layWire(postgres.port), await layWire(redis?.port ?? postgres.port)] as const
-  const [{ script, remove }, provider] = await Promise.all([bundleNode(), startProvider()])
-  await query(postgres.url, 'create table effects (key text, token text)')
+  const [{ script, remove }, provider] = await Promise.all([
+    bundleNode(entryOf(mode)),
+    startProvider(),
+  ])
+  await query(postgres.url, isHostile(mode) ? HOSTILE_TABLE : TABLE)
   await query(postgres.url, 'create table charges (key text)')
   const task = {
     ...{ mode, leaseMs: LEASE_MS, provider: provider.port },
@@ -80,7 +84,9 @@ export async function runReality(mode: Mode, wanted: Faults, minutes: number): P
   try {
     await Promise.all(slots.map((slot) => slot.boot()))
     const lanes = mode === 'lease' ? LANES_MANY : LANES
-    const load = new Load(slots, { lanes, takesUnknown: LEASED.has(mode) })
+    const load = new Load(slots, {
+      ...{ lanes, takesUnknown: LEASED.has(mode), wantsStored: isHostile(mode) },
+    })
     load.begin()
     const faults = await reign(wanted, load, {
       ...{ slots, until: began + minutes * 60_000 },
@@ -99,6 +105,17 @@ export async function runReality(mode: Mode, wanted: Faults, minutes: number): P
     provider.close()
     await Promise.all([postgres.stop(), redis?.stop(), remove()])
   }
+}
+
+const TABLE = 'create table effects (key text, token text)'
+
+function isHostile(mode: Mode): boolean {
+  return mode.startsWith('hostile')
+}
+
+/** The node of an ORM lies where the ORMs are installed. */
+function entryOf(mode: Mode): string {
+  return mode.startsWith('hostile-') ? '../orms/reality-node.ts' : 'node.ts'
 }
 
 interface Victims {
@@ -173,6 +190,11 @@ async function count(
   { url, provider }: { readonly url: string; readonly provider: Provider },
 ): Promise<Counted> {
   const { changed, marked } = await load.countChanged()
+  const unanswered = load.keys.length - load.answers.size
+  if (isHostile(mode)) {
+    const stuck = unanswered + (await unfinished(url))
+    return { unknown: 0, marked, changed, stuck, ...(await countHostile(load, url)) }
+  }
   const { rows: effects } = await query(url, 'select key, token from effects')
   const tokens = new Map<string, string[]>()
   for (const { key, token } of effects) tokens.set(key, [...(tokens.get(key) ?? []), token])
@@ -191,7 +213,6 @@ async function count(
       if (!isThere || (mode === 'phases' && times.includes(0))) lost++
     }
   }
-  const unanswered = load.keys.length - load.answers.size
   const stuck = unanswered + (LEASED.has(mode) ? 0 : await unfinished(url))
   return { unknown, marked, duplicates, lost, stuck, changed }
 }
