@@ -7,7 +7,7 @@
  * @module
  */
 
-import type { CapturedResponse, Header } from '../core/response.ts'
+import type { CapturedResponse, Delivery, Header } from '../core/response.ts'
 import { systemClock } from '../engine/clock.ts'
 import { hiddenIn } from './fetch-body.ts'
 import type { CaptureOptions } from './options.ts'
@@ -19,7 +19,7 @@ export async function captureResponse(
 ): Promise<CapturedResponse> {
   // Before the body is touched: some servers make up the content type only for those who look.
   const headers: readonly Header[] = [...response.headers]
-  const head = { status: response.status, headers }
+  const head = { status: response.status, headers, delivery: deliveryOf(response) }
   const streamed = { ...head, body: new Uint8Array(), bodyIsStream: true }
   const given = givenBody(response)
   if (given !== undefined && !isEventStream(response)) return { ...head, body: Buffer.from(given) }
@@ -48,7 +48,12 @@ export async function captureResponse(
 }
 
 /** What is stored before the body. */
-type Head = Pick<CapturedResponse, 'status' | 'headers'>
+type Head = Pick<CapturedResponse, 'status' | 'headers' | 'delivery'>
+
+/** A reason phrase that the handler gave; without one the server has its usual. */
+function deliveryOf({ statusText }: Response): Delivery | undefined {
+  return statusText === '' ? undefined : { statusMessage: statusText }
+}
 
 const isBun = 'Bun' in globalThis
 
@@ -87,15 +92,23 @@ export function markResponse(response: Response, marks: readonly Header[]): Resp
 const WITHOUT_BODY: ReadonlySet<number> = new Set([204, 205, 304])
 
 /** What a `Response` is made of for an answer that is not the handler's. */
-export function responseParts({ status, headers, body }: CapturedResponse): {
+export function responseParts({ status, headers, body, delivery }: CapturedResponse): {
   readonly body: Uint8Array<ArrayBuffer> | null
-  readonly init: { readonly status: number; readonly headers: [string, string][] }
+  readonly init: {
+    readonly status: number
+    readonly statusText: string
+    readonly headers: [string, string][]
+  }
 } {
   const isEmpty = body.byteLength === 0 || WITHOUT_BODY.has(status)
   return {
     // No store gives memory that is shared with other threads.
     body: isEmpty ? null : (body as Uint8Array<ArrayBuffer>),
-    init: { status, headers: headers.map(([name, value]): [string, string] => [name, value]) },
+    init: {
+      status,
+      statusText: delivery?.statusMessage ?? '',
+      headers: headers.map(([name, value]): [string, string] => [name, value]),
+    },
   }
 }
 

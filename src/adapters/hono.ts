@@ -96,7 +96,9 @@ function answer(c: Context, captured: CapturedResponse): Response {
   const { body, init } = responseParts(captured)
   if (c.finalized) return replace(c, new Response(body, init))
   // Hono lists the statuses it knows; an answer may well have another.
-  return c.newResponse(body, { ...init, status: init.status as StatusCode })
+  const made = c.newResponse(body, { ...init, status: init.status as StatusCode })
+  // Hono has no reason phrases.
+  return init.statusText === '' ? made : new Response(made.body, { ...init, headers: made.headers })
 }
 
 /** Hono would lay the headers of the old response over those of the new one. */

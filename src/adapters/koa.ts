@@ -4,14 +4,18 @@
  * @module
  */
 
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import { type IncomingMessage, ServerResponse } from 'node:http'
 import type { Context } from 'koa'
+import { STORED } from '../core/dialects/marks.ts'
 import { isLater } from '../core/later.ts'
-import type { CapturedResponse } from '../core/response.ts'
+import type { CapturedResponse, Header } from '../core/response.ts'
 import type { Reprise } from '../engine/reprise.ts'
 import type { Servable } from '../engine/servable.ts'
+import { type AnswerContext, answerIn, giveAnswer, written } from './koa-answer.ts'
+import { noop } from './node-calls.ts'
+import type { NodeCapture } from './node-capture.ts'
 import { NodeExchange } from './node-exchange.ts'
-import { groupHeaders } from './node-head.ts'
+import { setHeaders } from './node-head.ts'
 import { NodeProtection } from './node-protect.ts'
 import { type HttpOptions, type ServeOptions, serving } from './options.ts'
 import { Guard } from './protect.ts'
@@ -20,9 +24,8 @@ import { markProtected } from './run-of.ts'
 export { runOf, txOf } from './run-of.ts'
 
 /** What of a Koa context is used, in every version. */
-export interface KoaContext {
+export interface KoaContext extends AnswerContext {
   readonly req: IncomingMessage
-  readonly res: ServerResponse
   /** Where body parsers leave their result. */
   readonly request: object
   readonly method: string
@@ -30,10 +33,6 @@ export interface KoaContext {
   readonly ip: string
   /** The template of the route, left by routers. */
   readonly _matchedRoute?: unknown
-  status: number
-  body: unknown
-  set(name: string, value: string | string[]): void
-  remove(name: string): void
   onerror(error: Error): void
 }
 
@@ -44,8 +43,9 @@ export type KoaMiddleware<Ctx> = (ctx: Ctx, next: () => Promise<unknown>) => Pro
  * Makes the routes behind it safe to send again. Put it after authentication, before or after the
  * body parser. The handler finds its run by `runOf(ctx)`.
  *
- * Koa sends an answer when all middleware is done: by then this one has returned, and what Koa sends
- * is stored first.
+ * What stands in the context when the handler is done is stored, and a replay puts it there again: the
+ * middleware in front does the same to both. What the handler writes to `ctx.res` itself is stored as it
+ * is written; so is what is made of an error that it throws.
  *
  * @example
  * ```ts
@@ -66,20 +66,122 @@ export function idempotent<Ctx extends KoaContext = Context, Tx = never>(
       return
     }
     markProtected(ctx)
-    const start = new KoaProtection({ guard, subject: ctx, response: res }).protect(exchange)
-    if ((isLater(start) ? await start : start) === 'proceed') await next()
+    const protection = new KoaProtection({ guard, subject: ctx, response: res })
+    const start = protection.protect(exchange)
+    if ((isLater(start) ? await start : start) === 'proceed') await protection.handle(next)
   }
 }
 
+/** One request that is protected: its answer stands in the context, or is written to the response. */
 class KoaProtection<Ctx extends KoaContext, Tx> extends NodeProtection<Ctx, Tx> {
+  /** What is written to the response; there once the handler is called. */
+  #capture: NodeCapture | undefined
+  /** Whether the answer is the one that stands in the context. */
+  #isGiven = false
+  /** Whether a middleware in front has answered while the handler was running. */
+  #isEarly = false
+  #isHandling = false
+  #settle: (answer: CapturedResponse) => void = noop
+  #fail: (error: unknown) => void = noop
+  #concluded: Promise<void> | undefined
+  #conclude: () => void = noop
+  /** Why the answer in the context can not be sent. */
+  #error: { readonly reason: unknown } | undefined
+
+  /** Has the handler run; resolves when the middleware in front may go on. */
+  async handle(next: () => Promise<unknown>): Promise<void> {
+    const capture = this.#capture
+    // Nothing is protected.
+    if (capture === undefined) return void (await next())
+    this.#isHandling = true
+    try {
+      await next()
+    } catch (error) {
+      if (this.#isEarly) this.#fail(error)
+      throw error
+    } finally {
+      this.#isHandling = false
+    }
+    if (!(await this.#give(capture))) return
+    await this.#concluded
+    if (this.#error !== undefined) throw this.#error.reason
+  }
+
+  /** Takes the answer that stands in the context; says whether there is one. */
+  async #give(capture: NodeCapture): Promise<boolean> {
+    const ctx = this.subject
+    const isWritten = () => !this.#isEarly && (ctx.respond === false || capture.hasBegun)
+    if (isWritten()) return false
+    try {
+      const answer = await answerIn(ctx, this.captureOptions)
+      // Koa 2 answers when a stream fails.
+      if (answer === undefined || isWritten()) return false
+      this.#isGiven = true
+      this.#settle(answer)
+      return true
+    } catch (error) {
+      // Koa 3 cuts the connection when a stream fails.
+      if (this.#isEarly) this.#fail(error)
+      else if (!isWritten()) this.response.destroy(asError(error))
+      return false
+    }
+  }
+
+  protected override answerOf(capture: NodeCapture): Promise<CapturedResponse> {
+    this.#capture = capture
+    this.#concluded = new Promise((resolve) => {
+      this.#conclude = resolve
+    })
+    const answer = new Promise<CapturedResponse>((resolve, reject) => {
+      this.#settle = resolve
+      this.#fail = reject
+    })
+    // A middleware in front has answered before the claim was decided.
+    if (this.response.headersSent) this.#onEarly(capture, [])
+    capture.captured.then(
+      (answer) => this.#onWritten(answer, capture),
+      (error: unknown) => this.#fail(error),
+    )
+    return answer
+  }
+
+  #onWritten(answer: CapturedResponse, capture: NodeCapture): void {
+    const ctx = this.subject
+    const isByKoa = ctx.respond !== false && ctx.body != null
+    if (!this.#isHandling || !isByKoa) return this.#settle(written(answer))
+    // Koa sends a body only when all middleware is done: one in front did not wait for the handler.
+    this.#onEarly(capture, [[STORED, 'false']])
+  }
+
+  #onEarly(capture: NodeCapture, marks: readonly Header[]): void {
+    this.#isEarly = true
+    capture.releaseEarly(marks)
+    detach(this.subject, capture.headersBefore)
+  }
+
+  protected override onConcluded(): void {
+    this.#conclude()
+  }
+
   protected override send(answer: CapturedResponse): void {
-    if (this.hasBegun) super.send(answer)
-    else respond(this.subject, answer)
+    if (this.hasBegun && !this.#isGiven) super.send(answer)
+    else giveAnswer(this.subject, answer)
   }
 
   protected override onError(error: unknown): void {
-    this.subject.onerror(asError(error))
+    if (this.#isGiven) this.#error = { reason: error }
+    else this.subject.onerror(asError(error))
   }
+}
+
+/** Gives a context a response that leads nowhere, for a handler that is still to answer. */
+function detach(ctx: KoaContext, headers: readonly Header[]): void {
+  const response = new ServerResponse(ctx.req)
+  response.statusCode = 404
+  setHeaders(response, headers)
+  Object.assign(ctx, { res: response })
+  const unset = { _body: undefined, _explicitStatus: false, _explicitNullBody: false }
+  Object.assign(ctx.response, { res: response, ...unset })
 }
 
 /**
@@ -96,15 +198,6 @@ export function serve<Ctx extends KoaContext = Context>(
   options: ServeOptions<Ctx>,
 ): KoaMiddleware<Ctx> {
   return idempotent<Ctx, unknown>(operation.reprise, serving(operation, options))
-}
-
-/** Has Koa send an answer, so that the middleware before this one can do its part. */
-function respond(ctx: KoaContext, { status, headers, body }: CapturedResponse): void {
-  ctx.status = status
-  ctx.body = Buffer.from(body)
-  // Koa has made a guess.
-  ctx.remove('Content-Type')
-  for (const [name, lines] of groupHeaders(headers)) ctx.set(name, lines)
 }
 
 function routeOf({ _matchedRoute: route }: KoaContext): string | null {

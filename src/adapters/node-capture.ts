@@ -20,7 +20,7 @@ import type { ServerResponse } from 'node:http'
 import type { CapturedResponse, Header } from '../core/response.ts'
 import { bytesOf, copied, type HeldCall, invoke, noop, partsOf, silenced } from './node-calls.ts'
 import { Cover, type CoveredName, type StandIn } from './node-cover.ts'
-import { headersOf, markedCalls, setHeaders } from './node-head.ts'
+import { deliveryOf, headersOf, markedCalls, setHeaders } from './node-head.ts'
 import {
   isPlainBody,
   type PlainHead,
@@ -57,6 +57,7 @@ export class NodeCapture implements StandIn, Listener {
   #isImplied = false
   #isSettled = false
   #isGone = false
+  #isEarly = false
   #needsDrain = false
   #settle: (response: CapturedResponse) => void = noop
   #fail: (error: unknown) => void = noop
@@ -80,6 +81,7 @@ export class NodeCapture implements StandIn, Listener {
   /** Sends what was held back, with these headers added, and lets everything after it through. */
   release(marks: readonly Header[]): void {
     const response = this.#response
+    if (this.#isEarly) return
     this.#letGo()
     this.#isGone = true
     // Whatever was assigned after the head could no longer change it.
@@ -92,11 +94,21 @@ export class NodeCapture implements StandIn, Listener {
   }
 
   /**
+   * Sends what was held back although the handler still runs: somebody else has answered in its place.
+   * What the handler answers later can no longer be sent.
+   */
+  releaseEarly(marks: readonly Header[]): void {
+    this.release(marks)
+    this.#isEarly = true
+  }
+
+  /**
    * Throws away what the handler answered, its headers included, so that another can be sent. Says
    * whether one can: not when the response is destroyed, or sent in part.
    */
   discard(): boolean {
     const response = this.#response
+    if (this.#isEarly) return false
     if (this.#isGone) {
       response.destroy()
       return false
@@ -116,6 +128,16 @@ export class NodeCapture implements StandIn, Listener {
   /** Gives the answer up that is already being written: the rest will not come. */
   cut(error?: unknown): void {
     if ((this.#stage ?? this.#plain) && !this.#isEnded) this.#destroy([error])
+  }
+
+  /** Whether anything was written, by whomever. */
+  get hasBegun(): boolean {
+    return this.#isGone || (this.#stage ?? this.#plain) !== undefined
+  }
+
+  /** The headers that were set before the handler ran. */
+  get headersBefore(): readonly Header[] {
+    return this.#headersBefore
   }
 
   get #isEnded(): boolean {
@@ -293,8 +315,12 @@ export class NodeCapture implements StandIn, Listener {
     if (this.#isSettled || head === undefined) return
     this.#isSettled = true
     const { status, headers } = head
+    const isChunked = !isStream && 'isChunked' in head && head.isChunked === true
+    const delivery = deliveryOf({ status, message: head.message, isChunked })
     this.#settle(
-      isStream ? { status, headers, body, bodyIsStream: true } : { status, headers, body },
+      isStream
+        ? { status, headers, body, delivery, bodyIsStream: true }
+        : { status, headers, body, delivery },
     )
   }
 }

@@ -15,6 +15,7 @@ import { soften } from './node-cover.ts'
 import { setHeaders } from './node-head.ts'
 import { type Guest, type Shelter, shelterOf } from './node-shelter.ts'
 import { turn } from './node-turns.ts'
+import type { CaptureOptions } from './options.ts'
 import type { Guard, Protected } from './protect.ts'
 import { giveRun } from './run-of.ts'
 import type { HttpRun } from './watched-handler.ts'
@@ -68,10 +69,23 @@ export class NodeProtection<Req extends object, Tx> implements Guest {
     sendNode(this.response, answer)
   }
 
+  /** How much of a response is held back, and what is done with streams. */
+  protected get captureOptions(): CaptureOptions {
+    return this.#guard.captureOptions
+  }
+
   /** Whether the handler was called. */
   protected get hasBegun(): boolean {
     return this.#capture !== undefined
   }
+
+  /** The answer to the request, of which what is written to the response is one. */
+  protected answerOf(capture: NodeCapture): Promise<CapturedResponse> {
+    return capture.captured
+  }
+
+  /** Told when everything is done that the protocol asks for. */
+  protected onConcluded(): void {}
 
   /** Gives the handler its side of the run. */
   protected begin(run: HttpRun<Tx>): void {
@@ -119,8 +133,9 @@ export class NodeProtection<Req extends object, Tx> implements Guest {
     const capture = new NodeCapture(this.response, this.#guard.captureOptions)
     this.#capture = capture
     this.begin(run)
+    const answer = this.answerOf(capture)
     this.#start('proceed')
-    return capture.captured
+    return answer
   }
 
   #arrive(result: Protected): void {
@@ -134,8 +149,9 @@ export class NodeProtection<Req extends object, Tx> implements Guest {
     try {
       this.#start(this.#conclude(result))
     } catch (error) {
-      this.#fail(error)
+      return this.#fail(error)
     }
+    this.onConcluded()
   }
 
   #fail(error: unknown): void {
@@ -149,6 +165,7 @@ export class NodeProtection<Req extends object, Tx> implements Guest {
       this.response.destroy()
     }
     this.#start('answered')
+    this.onConcluded()
   }
 
   /** Sends what is to be sent. */
@@ -178,12 +195,15 @@ function dueOf({ kind }: Protected): Promise<void> | undefined {
 /** Sends an answer by the means of Node itself. */
 export function sendNode(
   response: ServerResponse,
-  { status, headers, body }: CapturedResponse,
+  { status, headers, body, delivery }: CapturedResponse,
 ): void {
   response.statusCode = status
+  const { statusMessage, isChunked = false } = delivery ?? {}
+  // HTTP/2 has no messages.
+  if (statusMessage !== undefined && !('stream' in response)) response.statusMessage = statusMessage
   setHeaders(response, headers)
   const isBodiless = status === 204 || status === 304
-  if (!isBodiless) response.setHeader('Content-Length', body.byteLength)
+  if (!isBodiless && !isChunked) response.setHeader('Content-Length', body.byteLength)
   // Written before its body, a head goes out byte by byte as it is.
   response.writeHead(status)
   // A text goes out in one piece with its head. Whoever has put an `end` of his own before that of Node
