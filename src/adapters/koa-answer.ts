@@ -87,8 +87,7 @@ function isUntouched({ status, response }: AnswerContext): boolean {
 /** The text that Koa would send; `undefined` where it would fail. */
 function jsonOf(body: unknown): string | undefined {
   try {
-    // Of a function there is none, whatever the types say.
-    return JSON.stringify(body) as string | undefined
+    return JSON.stringify(body)
   } catch {
     return undefined
   }
