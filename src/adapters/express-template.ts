@@ -118,9 +118,9 @@ function templateAlong(chain: Chain, path: string, baseUrl: string): string | un
 function take({ regexp, keys, matchers }: Layer, path: string): Taken | undefined {
   if (regexp instanceof RegExp) return takeByRegExp(regexp, keys, path)
   if (!Array.isArray(matchers)) return undefined
-  for (const matcher of matchers) {
-    const match = isMatcher(matcher) ? matcher(path) : undefined
-    if (match) return takenBy(matcher as Matcher, match)
+  for (const matcher of matchers.filter(isMatcher)) {
+    const match = matcher(path)
+    if (match) return takenBy(matcher, match)
   }
   return undefined
 }
