@@ -136,7 +136,8 @@ function takeByRegExp(regexp: RegExp, keys: unknown, path: string): Taken | unde
   for (const [at, span] of (match.indices ?? []).slice(1).entries()) {
     // A parameter that is left out has none.
     if (span === undefined || span[0] < end) continue
-    template += `${whole.slice(end, span[0])}:${String(memberOf(memberOf(keys, at), 'name') ?? at)}`
+    const name = memberOf(memberOf(keys, at), 'name')
+    template += `${whole.slice(end, span[0])}:${typeof name === 'string' ? name : at}`
     end = span[1]
   }
   return { path: whole, template: template + whole.slice(end) }

@@ -11,7 +11,9 @@ import type { CapturedResponse } from '../core/response.ts'
 import type { Exchange } from './exchange.ts'
 import { type SendingReply, sendThrough } from './fastify-send.ts'
 import type { ParsedBody } from './node-body.ts'
+import type { NodeCapture } from './node-capture.ts'
 import { NodeExchange } from './node-exchange.ts'
+import { written } from './node-head.ts'
 import { type NodeParts, NodeProtection, type Start, sendNode } from './node-protect.ts'
 import type { Guard } from './protect.ts'
 import { markProtected } from './run-of.ts'
@@ -80,10 +82,26 @@ class FastifyProtection<Req extends object, Tx> extends NodeProtection<Req, Tx> 
     else sendInstead(this.#reply, { answer, before })
   }
 
+  /** What is written past Fastify is replayed past it. */
+  protected override answerOf(capture: NodeCapture): Promise<CapturedResponse> {
+    const answer = super.answerOf(capture)
+    return answer.then((given) => (isHijacked(this.#reply) ? written(given) : given))
+  }
+
   protected override begin(run: HttpRun<Tx>): void {
     this.#before = this.#reply.getHeaders()
     super.begin(run)
   }
+}
+
+/** Where a reply notes that the handler has taken it out of Fastify's hands. */
+let hijacked: symbol | undefined
+
+function isHijacked(reply: object): boolean {
+  hijacked ??= Object.getOwnPropertySymbols(reply).find(
+    ({ description }) => description === 'fastify.reply.hijacked',
+  )
+  return hijacked !== undefined && Reflect.get(reply, hijacked) === true
 }
 
 function exchangeOf(request: FastifyRequestParts): Exchange {

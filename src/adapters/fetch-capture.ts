@@ -19,9 +19,11 @@ export async function captureResponse(
 ): Promise<CapturedResponse> {
   // Before the body is touched: some servers make up the content type only for those who look.
   const headers: readonly Header[] = [...response.headers]
-  const head = { status: response.status, headers, delivery: deliveryOf(response) }
-  const streamed = { ...head, body: new Uint8Array(), bodyIsStream: true }
   const given = givenBody(response)
+  // A light response has no reason phrase, and to look for one would make it a real response.
+  const statusText = given === undefined ? response.statusText : ''
+  const head = { status: response.status, headers, delivery: deliveryOf(statusText, headers) }
+  const streamed = { ...head, body: new Uint8Array(), bodyIsStream: true }
   if (given !== undefined && !isEventStream(response)) return { ...head, body: Buffer.from(given) }
   if (isUnsendable(response)) return { ...head, body: new Uint8Array() }
   // Events come one by one; a client that waits for the first would wait for ever.
@@ -50,9 +52,11 @@ export async function captureResponse(
 /** What is stored before the body. */
 type Head = Pick<CapturedResponse, 'status' | 'headers' | 'delivery'>
 
-/** A reason phrase that the handler gave; without one the server has its usual. */
-function deliveryOf({ statusText }: Response): Delivery | undefined {
-  return statusText === '' ? undefined : { statusMessage: statusText }
+/** What the handler said of its answer: a reason phrase, and the length of the body. */
+function deliveryOf(statusText: string, headers: readonly Header[]): Delivery | undefined {
+  const hasLength = headers.some(([name]) => name === 'content-length')
+  if (statusText === '') return hasLength ? { hasLength } : undefined
+  return hasLength ? { statusMessage: statusText, hasLength } : { statusMessage: statusText }
 }
 
 const isBun = 'Bun' in globalThis
@@ -101,13 +105,17 @@ export function responseParts({ status, headers, body, delivery }: CapturedRespo
   }
 } {
   const isEmpty = body.byteLength === 0 || WITHOUT_BODY.has(status)
+  const length: readonly Header[] =
+    delivery?.hasLength === true && !WITHOUT_BODY.has(status)
+      ? [['content-length', String(body.byteLength)]]
+      : []
   return {
     // No store gives memory that is shared with other threads.
     body: isEmpty ? null : (body as Uint8Array<ArrayBuffer>),
     init: {
       status,
       statusText: delivery?.statusMessage ?? '',
-      headers: headers.map(([name, value]): [string, string] => [name, value]),
+      headers: [...headers, ...length].map(([name, value]): [string, string] => [name, value]),
     },
   }
 }

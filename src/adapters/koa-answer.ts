@@ -151,11 +151,6 @@ function withForm({ delivery }: Pick<CapturedResponse, 'delivery'>, bodyForm: Bo
   return { ...delivery, bodyForm }
 }
 
-/** The same answer, which was written to the response itself. */
-export function written(answer: CapturedResponse): CapturedResponse {
-  return { ...answer, delivery: withForm(answer, 'written') }
-}
-
 /** As what a body is given that says nothing else. */
 function usualForm({ headers, body }: Pick<CapturedResponse, 'headers' | 'body'>): BodyForm {
   const isType = ([name]: Header) => name.toLowerCase() === 'content-type'

@@ -5,7 +5,7 @@
  */
 
 import { type ServerResponse, STATUS_CODES } from 'node:http'
-import type { Delivery, Header } from '../core/response.ts'
+import type { CapturedResponse, Delivery, Header } from '../core/response.ts'
 import type { HeldCall } from './node-calls.ts'
 
 /** The headers set on a response, as they were written, one entry per field line. */
@@ -34,6 +34,11 @@ export function deliveryOf({ status, message, isChunked }: Said): Delivery | und
   const isUsual = !message || message === STATUS_CODES[status]
   if (isUsual) return isChunked ? { isChunked } : undefined
   return isChunked ? { statusMessage: message, isChunked } : { statusMessage: message }
+}
+
+/** The same answer, which was written to the response itself, past the framework. */
+export function written(answer: CapturedResponse): CapturedResponse {
+  return { ...answer, delivery: { ...answer.delivery, bodyForm: 'written' } }
 }
 
 /** What Node adds of its own accord is about one connection. */

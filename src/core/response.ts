@@ -28,6 +28,8 @@ export interface Delivery {
   readonly statusMessage?: string
   /** Whether the body was sent in chunks, without its length. */
   readonly isChunked?: true
+  /** Whether the handler itself named the length of a body that is sent as a `Response`. */
+  readonly hasLength?: true
   /** As what the handler gave the body to its framework, for the middleware in front. */
   readonly bodyForm?: BodyForm
 }

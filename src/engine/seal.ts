@@ -201,9 +201,10 @@ function isOmitted(value: unknown): value is OmittedBytes {
 function isDelivery(value: unknown): value is Delivery | undefined {
   if (value === undefined) return true
   if (typeof value !== 'object' || value === null) return false
-  const { statusMessage = '', isChunked = true, bodyForm = 'bytes' }: Loose<Delivery> = value
+  const { statusMessage = '', bodyForm = 'bytes', ...flags }: Loose<Delivery> = value
   const isForm = BODY_FORMS.some((form) => form === bodyForm)
-  return typeof statusMessage === 'string' && isChunked === true && isForm
+  const { isChunked = true, hasLength = true } = flags
+  return typeof statusMessage === 'string' && isForm && isChunked === true && hasLength === true
 }
 
 /** What was read from bytes and is to be checked. */
