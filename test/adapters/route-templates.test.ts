@@ -1,4 +1,5 @@
 import { createRequire } from 'node:module'
+import { Controller, Post } from '@nestjs/common'
 import express, { type Express, type RequestHandler } from 'express'
 import fastify from 'fastify'
 import { Hono } from 'hono'
@@ -6,8 +7,10 @@ import { expect, it } from 'vitest'
 import { idempotent } from '../../src/adapters/express.ts'
 import { idempotent as fastifyHook } from '../../src/adapters/fastify.ts'
 import { idempotent as hono } from '../../src/adapters/hono.ts'
+import { IdempotencyModule, Idempotent } from '../../src/adapters/nest.ts'
 import { createReprise } from '../../src/engine/reprise.ts'
 import { memoryStore } from '../../src/stores/memory/store.ts'
+import { appModule, createApp, decorate, listen } from './nest-app.ts'
 import { serving } from './node-world.ts'
 
 // Has no types of its own; as far as it is used here it is like version 5.
@@ -145,5 +148,26 @@ for (const where of ['the route', 'the app below', 'the whole app']) {
     }
     expect(codes).toEqual([201, 422, 201])
     expect([...operations]).toEqual(['POST /t/:tenant/orders'])
+  })
+}
+
+for (const platform of ['express', 'fastify'] as const) {
+  it(`NestJS on ${platform}: a controller under a parameter is one operation`, async () => {
+    const { reprise, operations } = told()
+    class Orders {
+      create(): string {
+        return 'created'
+      }
+    }
+    decorate(Orders, 'create', [Post('orders'), Idempotent()])
+    Controller('t/:tenant')(Orders)
+    const idempotency = IdempotencyModule.forRoot({ reprise, caller })
+    const app = await createApp(platform, appModule([Orders], [idempotency]))
+    const port = await listen(app)
+    expect(await statuses(port, ['/t/a/orders', '/t/b/orders', '/t/a/orders'])).toEqual([
+      ...[201, 422, 201],
+    ])
+    expect([...operations]).toEqual(['POST /t/:tenant/orders'])
+    await app.close()
   })
 }

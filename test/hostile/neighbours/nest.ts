@@ -5,8 +5,10 @@
  */
 
 import {
+  type CanActivate,
   ClassSerializerInterceptor,
   Controller,
+  type DynamicModule,
   HttpCode,
   HttpException,
   type NestInterceptor,
@@ -14,6 +16,7 @@ import {
   Res,
   StreamableFile,
   type Type,
+  UseGuards,
   UseInterceptors,
 } from '@nestjs/common'
 import { Reflector } from '@nestjs/core'
@@ -45,6 +48,23 @@ const INTERCEPTORS: Readonly<Record<string, () => NestInterceptor | Promise<Nest
         .handle()
         .pipe(map((data: unknown) => (data instanceof StreamableFile ? data : { data }))),
   }),
+}
+
+/** Guards of Nest run before every interceptor. */
+const THROTTLER = 'ThrottlerGuard'
+
+async function throttling({ before }: World): Promise<DynamicModule[]> {
+  if (!before.includes(THROTTLER)) return []
+  const module = await load('@nestjs/throttler', 'ThrottlerModule')
+  // A static method of a class, which takes its limits.
+  const forRoot = Reflect.get(module, 'forRoot') as (limits: object[]) => DynamicModule
+  return [Reflect.apply(forRoot, module, [[{ ttl: 60_000, limit: 1000 }]])]
+}
+
+async function guards({ before }: World): Promise<MethodDecorator[]> {
+  if (!before.includes(THROTTLER)) return []
+  const guard: unknown = await load('@nestjs/throttler', THROTTLER)
+  return [UseGuards(guard as Type<CanActivate>)]
 }
 
 type Platform = 'express' | 'fastify'
@@ -100,7 +120,7 @@ function frameworkOf(platform: Platform): Framework {
   return {
     name: `NestJS on ${platform}`,
     neighbours: Object.keys(INTERCEPTORS),
-    onlyBefore: Object.keys(inFront),
+    onlyBefore: [THROTTLER, ...Object.keys(inFront)],
     ways: Object.keys(WAYS),
     async serve(serving: Serving) {
       const { world, reprise, adapters } = serving
@@ -108,7 +128,8 @@ function frameworkOf(platform: Platform): Framework {
         reprise === null
           ? []
           : [adapters.IdempotencyModule.forRoot({ reprise, caller: () => 'me' })]
-      const app = await createApp(platform, appModule([await controllerOf(serving)], idempotency))
+      const imports = [...idempotency, ...(await throttling(world))]
+      const app = await createApp(platform, appModule([await controllerOf(serving)], imports))
       for (const name of world.before) await inFront[name]?.(app)
       return { port: await listen(app), close: () => app.close() }
     },
@@ -126,6 +147,7 @@ async function controllerOf({ world, reprise, adapters, onEffect }: Serving): Pr
   decorate(Things, 'handle', [
     Post('t'),
     HttpCode(201),
+    ...(await guards(world)),
     ...(await interceptors(world.before)),
     ...(reprise === null ? [] : [adapters.Idempotent()]),
     ...(await interceptors(world.behind)),
