@@ -44,6 +44,14 @@ describe('a handler', () => {
     expect(again.statusText).toBe('Quite Fine')
   })
 
+  test('may name the length of its body, and the replay does too', async () => {
+    const handler = idempotent(reprise(), { caller }, async () => {
+      return new Response('fine', { headers: { 'Content-Length': '4' } })
+    })
+    await handler(post())
+    expect((await handler(post())).headers.get('Content-Length')).toBe('4')
+  })
+
   test('may read the body as a stream', async () => {
     const handler = idempotent(reprise(), { caller }, async (request) => new Response(request.body))
     expect(await (await handler(post(slowly(['one', 'two'])))).text()).toBe('onetwo')

@@ -8,7 +8,6 @@ import {
   type CanActivate,
   ClassSerializerInterceptor,
   Controller,
-  type DynamicModule,
   HttpCode,
   HttpException,
   type NestInterceptor,
@@ -53,18 +52,22 @@ const INTERCEPTORS: Readonly<Record<string, () => NestInterceptor | Promise<Nest
 /** Guards of Nest run before every interceptor. */
 const THROTTLER = 'ThrottlerGuard'
 
-async function throttling({ before }: World): Promise<DynamicModule[]> {
-  if (!before.includes(THROTTLER)) return []
-  const module = await load('@nestjs/throttler', 'ThrottlerModule')
-  // A static method of a class, which takes its limits.
-  const forRoot = Reflect.get(module, 'forRoot') as (limits: object[]) => DynamicModule
-  return [Reflect.apply(forRoot, module, [[{ ttl: 60_000, limit: 1000 }]])]
-}
-
 async function guards({ before }: World): Promise<MethodDecorator[]> {
   if (!before.includes(THROTTLER)) return []
-  const guard: unknown = await load('@nestjs/throttler', THROTTLER)
-  return [UseGuards(guard as Type<CanActivate>)]
+  const limits = { throttlers: [{ ttl: 60_000, limit: 1000 }] }
+  const storage: unknown = await made('ThrottlerStorageService')
+  const guard = await made(THROTTLER, limits, storage, new Reflector())
+  // Nest does this to guards that it makes itself.
+  await guard.onModuleInit()
+  return [UseGuards(guard)]
+}
+
+type ThrottlerGuard = CanActivate & { onModuleInit(): Promise<void> }
+
+/** Makes an object of a class of `@nestjs/throttler`. */
+async function made(name: string, ...args: readonly unknown[]): Promise<ThrottlerGuard> {
+  // Whoever loads it knows what it takes and makes.
+  return Reflect.construct(await load('@nestjs/throttler', name), args) as ThrottlerGuard
 }
 
 type Platform = 'express' | 'fastify'
@@ -128,8 +131,7 @@ function frameworkOf(platform: Platform): Framework {
         reprise === null
           ? []
           : [adapters.IdempotencyModule.forRoot({ reprise, caller: () => 'me' })]
-      const imports = [...idempotency, ...(await throttling(world))]
-      const app = await createApp(platform, appModule([await controllerOf(serving)], imports))
+      const app = await createApp(platform, appModule([await controllerOf(serving)], idempotency))
       for (const name of world.before) await inFront[name]?.(app)
       return { port: await listen(app), close: () => app.close() }
     },
