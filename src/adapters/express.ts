@@ -9,6 +9,7 @@ import type { Request } from 'express'
 import { isLater } from '../core/later.ts'
 import type { Reprise } from '../engine/reprise.ts'
 import type { Servable } from '../engine/servable.ts'
+import { mountTemplate } from './express-template.ts'
 import type { ParsedRequest } from './node-body.ts'
 import { NodeExchange } from './node-exchange.ts'
 import { NodeProtection } from './node-protect.ts'
@@ -24,6 +25,8 @@ export interface ExpressRequest extends ParsedRequest {
   /** From version 4 on. */
   readonly baseUrl?: string
   readonly route?: { readonly path?: unknown }
+  /** The app that the route is in, from version 3 on. */
+  readonly app?: unknown
   readonly ip?: string | undefined
 }
 
@@ -53,15 +56,18 @@ export function idempotent<Req extends ExpressRequest = Request, Tx = never>(
     const { originalUrl: url } = request
     const exchange = new NodeExchange(request, { url, ip: request.ip, route: routeOf(request) })
     if (!guard.takes(exchange)) return next()
+    let protection: NodeProtection<Req, Tx>
     try {
       markProtected(request)
       const parts = { guard, subject: request, response, onError: next }
-      const start = new NodeProtection(parts).protect(exchange)
+      protection = new NodeProtection(parts)
+      const start = protection.protect(exchange)
       if ((isLater(start) ? await start : start) === 'answered') return
     } catch (error) {
       return next(error)
     }
-    next()
+    if (protection.isAnsweredEarly) protection.handle(next)
+    else next()
   }
 }
 
@@ -82,6 +88,7 @@ export function serve<Req extends ExpressRequest = Request>(
 }
 
 /** The template of the route, where the middleware is mounted on one. */
-function routeOf({ baseUrl = '', route }: ExpressRequest): string | null {
-  return typeof route?.path === 'string' ? baseUrl + route.path : null
+function routeOf(request: ExpressRequest): string | null {
+  const path = request.route?.path
+  return typeof path === 'string' ? mountTemplate(request) + path : null
 }

@@ -12,7 +12,9 @@ import type { Exchange } from './exchange.ts'
 import { routeContextOf, type SendingReply, sendThrough } from './fastify-send.ts'
 import { type HandlerContext, isThenable } from './handler-context.ts'
 import type { ParsedBody } from './node-body.ts'
+import type { NodeCapture } from './node-capture.ts'
 import { NodeExchange } from './node-exchange.ts'
+import { written } from './node-head.ts'
 import { type NodeParts, NodeProtection, type Start, sendNode } from './node-protect.ts'
 import type { Guard } from './protect.ts'
 import { markProtected } from './run-of.ts'
@@ -211,10 +213,26 @@ export class FastifyProtection<Req extends FastifyRequestParts, Tx> extends Node
     else sendInstead(this.#reply, { answer, before })
   }
 
+  /** What is written past Fastify is replayed past it. */
+  protected override answerOf(capture: NodeCapture): Promise<CapturedResponse> {
+    const answer = super.answerOf(capture)
+    return answer.then((given) => (isHijacked(this.#reply) ? written(given) : given))
+  }
+
   protected override begin(run: HttpRun<Tx>): void {
     this.#before = this.#reply.getHeaders()
     super.begin(run)
   }
+}
+
+/** Where a reply notes that the handler has taken it out of Fastify's hands. */
+let hijacked: symbol | undefined
+
+function isHijacked(reply: object): boolean {
+  hijacked ??= Object.getOwnPropertySymbols(reply).find(
+    ({ description }) => description === 'fastify.reply.hijacked',
+  )
+  return hijacked !== undefined && Reflect.get(reply, hijacked) === true
 }
 
 function exchangeOf(request: FastifyRequestParts): Exchange {

@@ -37,6 +37,11 @@ export function sendThrough(
   reply: SendingReply,
   answer: CapturedResponse,
 ): Promise<void> | undefined {
+  if (answer.delivery?.bodyForm === 'written') {
+    reply.hijack()
+    sendNode(reply.raw, answer)
+    return undefined
+  }
   const before = reply.getHeaders()
   if (!isUndisputed(reply, before, answer)) return sendByHooks(reply, answer)
   // Nothing that Fastify would do shows. Its hooks on the response's end run all the same.
@@ -64,7 +69,8 @@ async function sendByHooks(reply: SendingReply, answer: CapturedResponse): Promi
   const passage = new Passage(reply.raw, answer)
   reply.code(answer.status)
   for (const [name, lines] of groupHeaders(answer.headers)) reply.header(name, lines)
-  reply.send(Buffer.from(answer.body))
+  // A hook tells an answer without a body from others.
+  reply.send(answer.body.byteLength === 0 ? undefined : Buffer.from(answer.body))
   await passage.wait()
 }
 

@@ -7,7 +7,7 @@
  * @module
  */
 
-import type { CapturedResponse, Header } from '../core/response.ts'
+import type { CapturedResponse, Delivery, Header } from '../core/response.ts'
 import { systemClock } from '../engine/clock.ts'
 import { hiddenIn } from './fetch-body.ts'
 import type { CaptureOptions } from './options.ts'
@@ -19,9 +19,11 @@ export async function captureResponse(
 ): Promise<CapturedResponse> {
   // Before the body is touched: some servers make up the content type only for those who look.
   const headers: readonly Header[] = [...response.headers]
-  const head = { status: response.status, headers }
-  const streamed = { ...head, body: new Uint8Array(), bodyIsStream: true }
   const given = givenBody(response)
+  // A light response has no reason phrase, and to look for one would make it a real response.
+  const statusText = given === undefined ? response.statusText : ''
+  const head = { status: response.status, headers, delivery: deliveryOf(statusText, headers) }
+  const streamed = { ...head, body: new Uint8Array(), bodyIsStream: true }
   if (given !== undefined && !isEventStream(response)) return { ...head, body: Buffer.from(given) }
   if (isUnsendable(response)) return { ...head, body: new Uint8Array() }
   // Events come one by one; a client that waits for the first would wait for ever.
@@ -48,7 +50,14 @@ export async function captureResponse(
 }
 
 /** What is stored before the body. */
-type Head = Pick<CapturedResponse, 'status' | 'headers'>
+type Head = Pick<CapturedResponse, 'status' | 'headers' | 'delivery'>
+
+/** What the handler said of its answer: a reason phrase, and the length of the body. */
+function deliveryOf(statusText: string, headers: readonly Header[]): Delivery | undefined {
+  const hasLength = headers.some(([name]) => name === 'content-length')
+  if (statusText === '') return hasLength ? { hasLength } : undefined
+  return hasLength ? { statusMessage: statusText, hasLength } : { statusMessage: statusText }
+}
 
 const isBun = 'Bun' in globalThis
 
@@ -87,15 +96,27 @@ export function markResponse(response: Response, marks: readonly Header[]): Resp
 const WITHOUT_BODY: ReadonlySet<number> = new Set([204, 205, 304])
 
 /** What a `Response` is made of for an answer that is not the handler's. */
-export function responseParts({ status, headers, body }: CapturedResponse): {
+export function responseParts({ status, headers, body, delivery }: CapturedResponse): {
   readonly body: Uint8Array<ArrayBuffer> | null
-  readonly init: { readonly status: number; readonly headers: [string, string][] }
+  readonly init: {
+    readonly status: number
+    readonly statusText: string
+    readonly headers: [string, string][]
+  }
 } {
   const isEmpty = body.byteLength === 0 || WITHOUT_BODY.has(status)
+  const length: readonly Header[] =
+    delivery?.hasLength === true && !WITHOUT_BODY.has(status)
+      ? [['content-length', String(body.byteLength)]]
+      : []
   return {
     // No store gives memory that is shared with other threads.
     body: isEmpty ? null : (body as Uint8Array<ArrayBuffer>),
-    init: { status, headers: headers.map(([name, value]): [string, string] => [name, value]) },
+    init: {
+      status,
+      statusText: delivery?.statusMessage ?? '',
+      headers: [...headers, ...length].map(([name, value]): [string, string] => [name, value]),
+    },
   }
 }
 

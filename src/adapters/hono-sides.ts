@@ -36,6 +36,17 @@ export class HonoSides {
     return this.#early !== undefined
   }
 
+  /** Has the handler begin without the answer that a middleware in front has given before. */
+  startLate(): void {
+    const c = this.#c
+    const prototype: object = Object.getPrototypeOf(c)
+    const early: Response = Reflect.get(prototype, 'res', c)
+    Reflect.set(prototype, 'res', undefined, c)
+    this.#finalized = false
+    this.#coverHeader()
+    this.#early = early
+  }
+
   /** Joins the sides again when the handler is over; not after an answer from in front, which stays. */
   join(): void {
     if (this.isAnswered) return

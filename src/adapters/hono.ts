@@ -47,6 +47,7 @@ export function idempotent<C extends Context = Context, Tx = never>(
     if (!guard.takes(exchange)) return next()
     markProtected(c)
     let sides: HonoSides | undefined
+    const wasFinalized = c.finalized
     const protecting = protectFetch({
       guard,
       // The app that the middleware is mounted in decides which variables there are.
@@ -60,6 +61,8 @@ export function idempotent<C extends Context = Context, Tx = never>(
         sides = new HonoSides(c, handler, (response) =>
           markResponse(response, handling.marks(response.status)),
         )
+        // A middleware in front has answered before the claim was decided.
+        if (c.finalized && !wasFinalized) sides.startLate()
         try {
           return await handler.run(() => answerOf(c, next))
         } finally {
@@ -121,7 +124,9 @@ function answer(c: Context, captured: CapturedResponse): Response {
   const { body, init } = responseParts(captured)
   if (c.finalized) return replace(c, new Response(body, init))
   // Hono lists the statuses it knows; an answer may well have another.
-  return c.newResponse(body, { ...init, status: init.status as StatusCode })
+  const made = c.newResponse(body, { ...init, status: init.status as StatusCode })
+  // Hono has no reason phrases.
+  return init.statusText === '' ? made : new Response(made.body, { ...init, headers: made.headers })
 }
 
 /** Hono would lay the headers of the old response over those of the new one. */

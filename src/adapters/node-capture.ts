@@ -20,7 +20,7 @@ import type { ServerResponse } from 'node:http'
 import type { CapturedResponse, Header } from '../core/response.ts'
 import { bytesOf, copied, type HeldCall, invoke, noop, partsOf, silenced } from './node-calls.ts'
 import { Cover, type CoveredName, type StandIn } from './node-cover.ts'
-import { headersOf, markedCalls, setHeaders } from './node-head.ts'
+import { deliveryOf, headersOf, markedCalls, setHeaders } from './node-head.ts'
 import {
   isPlainBody,
   type PlainHead,
@@ -124,12 +124,16 @@ export class NodeCapture implements StandIn, Listener {
     return true
   }
 
-  /** Whether nothing of an answer was written. */
+  /** Whether no answer was written, or taken. */
   get isUntouched(): boolean {
-    return (this.#stage ?? this.#plain) === undefined && this.#held.length === 0 && !this.#isSettled
+    return this.#isUnwritten && !this.#isSettled
   }
 
-  /** Takes an answer that was sent already for the handler's own. */
+  get #isUnwritten(): boolean {
+    return !this.hasBegun && this.#held.length === 0
+  }
+
+  /** Takes an answer for the handler's own that was not written to the response. */
   take(answer: CapturedResponse): void {
     if (this.#isSettled) return
     this.#isSettled = true
@@ -165,13 +169,18 @@ export class NodeCapture implements StandIn, Listener {
     if ((this.#stage ?? this.#plain) && !this.#isEnded) this.#destroy([error])
   }
 
+  /** Whether anything was written, by whomever. */
+  get hasBegun(): boolean {
+    return this.#isGone || (this.#stage ?? this.#plain) !== undefined
+  }
+
   get #isEnded(): boolean {
     return this.#isPlainEnded || this.#stage?.response.writableEnded === true
   }
 
   /** What the handler's calls do. */
   act(name: CoveredName, args: unknown[]): unknown {
-    if (this.#front?.isForeign === true && this.isUntouched) return this.#front.answer(name, args)
+    if (this.#front?.isForeign === true && this.#isUnwritten) return this.#front.answer(name, args)
     if (name === 'end') return this.#end(args)
     if (name === 'write') return this.#write(args)
     if (name === 'destroy') return this.#destroy(args)
@@ -343,8 +352,12 @@ export class NodeCapture implements StandIn, Listener {
     if (this.#isSettled || head === undefined) return
     this.#isSettled = true
     const { status, headers } = head
+    const isChunked = !isStream && 'isChunked' in head && head.isChunked === true
+    const delivery = deliveryOf({ status, message: head.message, isChunked })
     this.#settle(
-      isStream ? { status, headers, body, bodyIsStream: true } : { status, headers, body },
+      isStream
+        ? { status, headers, body, delivery, bodyIsStream: true }
+        : { status, headers, body, delivery },
     )
   }
 }

@@ -4,8 +4,8 @@
  * @module
  */
 
-import type { ServerResponse } from 'node:http'
-import type { Header } from '../core/response.ts'
+import { type ServerResponse, STATUS_CODES } from 'node:http'
+import type { CapturedResponse, Delivery, Header } from '../core/response.ts'
 import type { HeldCall } from './node-calls.ts'
 
 /** The headers set on a response, as they were written, one entry per field line. */
@@ -20,6 +20,25 @@ export function headersOf(response: ServerResponse): readonly Header[] {
     for (const line of lines) if (line !== undefined) headers.push([name, textOf(line)])
   }
   return headers
+}
+
+/** What an answer says besides its headers and its body. */
+interface Said {
+  readonly status: number
+  readonly message: string | undefined
+  readonly isChunked: boolean
+}
+
+/** How an answer is given, as far as that is not the usual way. */
+export function deliveryOf({ status, message, isChunked }: Said): Delivery | undefined {
+  const isUsual = !message || message === STATUS_CODES[status]
+  if (isUsual) return isChunked ? { isChunked } : undefined
+  return isChunked ? { statusMessage: message, isChunked } : { statusMessage: message }
+}
+
+/** The same answer, which was written to the response itself, past the framework. */
+export function written(answer: CapturedResponse): CapturedResponse {
+  return { ...answer, delivery: { ...answer.delivery, bodyForm: 'written' } }
 }
 
 /** What Node adds of its own accord is about one connection. */

@@ -18,9 +18,9 @@ import { type CoveredName, soften } from './node-cover.ts'
 import { markedCalls, setHeaders } from './node-head.ts'
 import { SentAnswer } from './node-sent.ts'
 import { type Guest, type Shelter, shelterOf } from './node-shelter.ts'
-import { HandlerHead, separateSides } from './node-sides.ts'
+import { HandlerHead, type Head, headNow, separateSides } from './node-sides.ts'
 import { turn } from './node-turns.ts'
-import { UNANSWERED_MS } from './options.ts'
+import { type CaptureOptions, UNANSWERED_MS } from './options.ts'
 import type { Guard, Protected } from './protect.ts'
 import { giveRun } from './run-of.ts'
 import type { EarlyMarks, Execute, HttpRun } from './watched-handler.ts'
@@ -55,6 +55,8 @@ export class NodeProtection<Req extends object, Tx> implements Guest, Front, Han
   /** There once the adapter has called the handler itself. */
   #handler: HandlerContext | undefined
   #head: HandlerHead | undefined
+  /** The head of the response before anything was waited for. */
+  #before: Head | undefined
   /** Whether the client has an answer from in front. */
   #isAnsweredEarly = false
   /** That answer, and where the handler's own comes. */
@@ -87,6 +89,11 @@ export class NodeProtection<Req extends object, Tx> implements Guest, Front, Han
     sendNode(this.response, answer)
   }
 
+  /** How much of a response is held back, and what is done with streams. */
+  protected get captureOptions(): CaptureOptions {
+    return this.#guard.captureOptions
+  }
+
   /** The handler's answer, when it comes; `undefined` before the handler is called. */
   protected get captured(): Promise<CapturedResponse> | undefined {
     return this.#capture?.captured
@@ -96,6 +103,34 @@ export class NodeProtection<Req extends object, Tx> implements Guest, Front, Han
   protected get hasBegun(): boolean {
     return this.#capture !== undefined
   }
+
+  /** Whether the client has an answer from in front. */
+  get isAnsweredEarly(): boolean {
+    return this.#isAnsweredEarly
+  }
+
+  /** Has the handler see what was set last, by whomever. */
+  protected joinSides(): void {
+    this.#head?.join()
+  }
+
+  /** Whether the handler has written anything to its response. */
+  protected get hasWritten(): boolean {
+    return (this.#late ?? this.#capture)?.hasBegun === true
+  }
+
+  /** Takes an answer for the handler's own that it has not written to its response. */
+  protected take(answer: CapturedResponse): void {
+    this.#capture?.take(answer)
+  }
+
+  /** The answer to the request, as it is to be stored. */
+  protected answerOf(capture: NodeCapture): Promise<CapturedResponse> {
+    return capture.captured
+  }
+
+  /** Told when everything is done that the protocol asks for. */
+  protected onConcluded(): void {}
 
   /** Gives the handler its side of the run. */
   protected begin(run: HttpRun<Tx>): void {
@@ -127,8 +162,11 @@ export class NodeProtection<Req extends object, Tx> implements Guest, Front, Han
     if (this.#capture === undefined) return call()
     const handler = new HandlerContext(this)
     this.#handler = handler
-    this.#head = new HandlerHead(this.response, handler)
+    const { response } = this
+    const before = this.#isAnsweredEarly ? this.#before : undefined
+    this.#head = new HandlerHead(response, handler, before ?? headNow(response))
     this.divide(handler)
+    if (this.#isAnsweredEarly) this.#separate(this.#head, handler)
     const returned = handler.run(call)
     handler.watch(returned)
     return returned
@@ -183,19 +221,24 @@ export class NodeProtection<Req extends object, Tx> implements Guest, Front, Han
     this.#shelter?.leave(this)
     const call: HeldCall = [name, args.map(copiedHeaders)]
     if (head !== undefined && handler !== undefined) {
-      const shadow = head.shadow()
-      const late = new NodeCapture(shadow, this.#guard.captureOptions)
-      this.#late = late
-      this.#capture?.handOver(late)
-      head.lift()
-      this.startLate()
-      separateSides(response, shadow, handler)
+      this.#separate(head, handler)
       this.#sent = new SentAnswer(response, this.#guard.captureOptions.bodyBytesMax)
     }
     const marks = this.#marks?.(response.statusCode) ?? []
     const [marked] = markedCalls([call], marks) ?? []
     if (marked === undefined && name !== 'destroy') setHeaders(response, marks)
     return invoke(response, ...(marked ?? call))
+  }
+
+  /** Has the handler go on with a response that leads nowhere. */
+  #separate(head: HandlerHead, handler: HandlerContext): void {
+    const shadow = head.shadow()
+    const late = new NodeCapture(shadow, this.#guard.captureOptions)
+    this.#late = late
+    this.#capture?.handOver(late)
+    head.lift()
+    this.startLate()
+    separateSides(this.response, shadow, handler)
   }
 
   /** The handler begins: what the framework keeps of an answer is to have two sides. */
@@ -219,6 +262,7 @@ export class NodeProtection<Req extends object, Tx> implements Guest, Front, Han
 
   #await(later: PromiseLike<Protected>): Promise<Start> {
     const { response, request } = this
+    this.#before = headNow(response)
     this.#shelter = shelterOf(request)
     this.#shelter?.enter(this)
     // What a parser has read is read.
@@ -260,13 +304,16 @@ export class NodeProtection<Req extends object, Tx> implements Guest, Front, Han
   }
 
   #execute(run: HttpRun<Tx>, marks: EarlyMarks): Promise<CapturedResponse> {
+    // A middleware in front may have answered before the claim was decided.
+    this.#isAnsweredEarly = this.response.headersSent
     const capture = new NodeCapture(this.response, this.#guard.captureOptions, this)
     this.#capture = capture
     this.#run = run
     this.#marks = marks
     this.begin(run)
+    const answer = this.answerOf(capture)
     this.#start('proceed')
-    return capture.captured
+    return answer
   }
 
   #arrive(result: Protected): void {
@@ -277,12 +324,12 @@ export class NodeProtection<Req extends object, Tx> implements Guest, Front, Han
 
   #finish(result: Protected): void {
     this.#leave()
-    if (this.#isAnsweredEarly) return
     try {
-      this.#start(this.#conclude(result))
+      if (!this.#isAnsweredEarly) this.#start(this.#conclude(result))
     } catch (error) {
-      this.#fail(error)
+      return this.#fail(error)
     }
+    this.onConcluded()
   }
 
   /** The handler's answer is decided on. */
@@ -296,14 +343,18 @@ export class NodeProtection<Req extends object, Tx> implements Guest, Front, Han
 
   #fail(error: unknown): void {
     this.#leave()
-    if (this.#isAnsweredEarly) return
-    // Nobody is told, because somebody else may use the connection; what still comes is let through.
-    if (error instanceof UnansweredError) return this.#capture?.release([])
     // The handler has not run: whoever called us is told.
     if (this.#capture === undefined) return this.#refuse(error)
-    // It has run, and the framework that called it has gone on.
+    if (!this.#isAnsweredEarly) this.#failRun(error, this.#capture)
+    this.onConcluded()
+  }
+
+  /** The handler has run, and the framework that called it has gone on. */
+  #failRun(error: unknown, capture: NodeCapture): void {
+    // Nobody is told, because somebody else may use the connection; what still comes is let through.
+    if (error instanceof UnansweredError) return capture.release([])
     try {
-      if (this.#capture.discard()) this.onError(error)
+      if (capture.discard()) this.onError(error)
     } catch {
       this.response.destroy()
     }
@@ -352,12 +403,15 @@ function dueOf({ kind }: Protected): Promise<void> | undefined {
 /** Sends an answer by the means of Node itself. */
 export function sendNode(
   response: ServerResponse,
-  { status, headers, body }: CapturedResponse,
+  { status, headers, body, delivery }: CapturedResponse,
 ): void {
   response.statusCode = status
+  const { statusMessage, isChunked = false } = delivery ?? {}
+  // HTTP/2 has no messages.
+  if (statusMessage !== undefined && !('stream' in response)) response.statusMessage = statusMessage
   setHeaders(response, headers)
   const isBodiless = status === 204 || status === 304
-  if (!isBodiless) response.setHeader('Content-Length', body.byteLength)
+  if (!isBodiless && !isChunked) response.setHeader('Content-Length', body.byteLength)
   // Written before its body, a head goes out byte by byte as it is.
   response.writeHead(status)
   // A text goes out in one piece with its head. Whoever has put an `end` of his own before that of Node

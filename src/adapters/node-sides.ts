@@ -11,7 +11,7 @@
 import { ServerResponse } from 'node:http'
 import type { Header } from '../core/response.ts'
 import type { HandlerContext } from './handler-context.ts'
-import { type HeldCall, invoke } from './node-calls.ts'
+import { type HeldCall, invoke, noop } from './node-calls.ts'
 import { Cover } from './node-cover.ts'
 import { headersOf, setHeaders } from './node-head.ts'
 import { nowhere } from './node-stage.ts'
@@ -28,6 +28,8 @@ export class TwoSidedProperty {
   readonly #name: string
   /** What the handler sees. */
   own: unknown
+  /** Whether the handler has assigned anything. */
+  isOwn = false
   #shared: unknown
 
   constructor(target: object, name: string, handler: HandlerContext) {
@@ -44,10 +46,18 @@ export class TwoSidedProperty {
       get: () => (handler.isCurrent ? this.own : this.#shared),
       set: (value: unknown) => {
         if (isChecked) Reflect.set(prototype, name, value, target)
-        if (!handler.isForeign) this.own = value
+        if (!handler.isForeign) {
+          this.isOwn = true
+          this.own = value
+        }
         this.#shared = value
       },
     })
+  }
+
+  /** Has the handler see what was assigned last, by whomever. */
+  join(): void {
+    this.own = this.#shared
   }
 
   /** Makes it a plain property again, with what was assigned last. */
@@ -57,19 +67,32 @@ export class TwoSidedProperty {
   }
 }
 
+/** The head of a response at some moment. */
+export interface Head {
+  readonly status: number
+  readonly headers: readonly Header[]
+}
+
+/** The head that a response has now. */
+export function headNow(response: ServerResponse): Head {
+  return { status: response.statusCode, headers: headersOf(response) }
+}
+
 /** What of the head of a response the handler itself has set. */
 export class HandlerHead {
   readonly #response: ServerResponse
   readonly #cover: Cover
   readonly #status: TwoSidedProperty
-  readonly #before: readonly Header[]
+  readonly #before: Head
   readonly #calls: HeldCall[] = []
   #isLifted = false
 
-  constructor(response: ServerResponse, handler: HandlerContext) {
+  /** @param before - the head with which the handler begins */
+  constructor(response: ServerResponse, handler: HandlerContext, before: Head) {
     this.#response = response
-    this.#before = headersOf(response)
+    this.#before = before
     this.#status = new TwoSidedProperty(response, 'statusCode', handler)
+    this.#status.own = before.status
     this.#cover = new Cover(response)
     for (const name of HEADER_METHODS) {
       this.#cover.method(name, (args) => {
@@ -77,6 +100,11 @@ export class HandlerHead {
         return this.#cover.call(name, args)
       })
     }
+  }
+
+  /** Has the handler see the status that was set last, by whomever. */
+  join(): void {
+    this.#status.join()
   }
 
   /** Leaves the response as it is. */
@@ -99,7 +127,12 @@ export class HandlerHead {
     for (const name of Object.keys(response)) {
       if (!(name in shadow)) Reflect.set(shadow, name, Reflect.get(response, name))
     }
-    setHeaders(shadow, this.#before)
+    // A handler may write after its end, and nobody listens to this response.
+    shadow.on('error', noop)
+    for (const listener of response.rawListeners('error')) {
+      shadow.on('error', (...args) => Reflect.apply(listener, shadow, args))
+    }
+    setHeaders(shadow, this.#before.headers)
     // A number: nothing else can be assigned to it.
     shadow.statusCode = this.#status.own as number
     for (const [name, args] of this.#calls) invoke(shadow, name, args)

@@ -35,8 +35,12 @@ export class NodeSources {
   /** Watches a stream. */
   watch(source: Readable): void {
     const check = (error?: Error) => {
-      // The handler's own listeners come first. One that has given everything is no longer piped.
-      process.nextTick(() => this.#watched?.has(source) && this.#onFailure(error))
+      // The handler's own listeners come first.
+      process.nextTick(() => {
+        // A source that has given everything has not failed, even if the response ends later: middleware
+        // such as a compressor or a session may hold the end back.
+        if (this.#watched?.has(source) && !source.readableEnded) this.#onFailure(error)
+      })
     }
     this.#watched ??= new Map()
     this.#watched.set(source, check)

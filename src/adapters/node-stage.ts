@@ -8,7 +8,7 @@
 import { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { Writable } from 'node:stream'
-import type { CapturedResponse, Header } from '../core/response.ts'
+import type { Header } from '../core/response.ts'
 import { invoke } from './node-calls.ts'
 import type { Cover } from './node-cover.ts'
 import { headersOf, isOfConnection, setHeaders } from './node-head.ts'
@@ -17,11 +17,20 @@ import { headersOf, isOfConnection, setHeaders } from './node-head.ts'
 export interface Stage {
   readonly response: ServerResponse
   /** The head of what was done on it, as Node writes it, one character per byte. */
-  head(): Pick<CapturedResponse, 'status' | 'headers'>
+  head(): StagedHead
   /** Whether events follow one by one. */
   hasEvents(): boolean
   /** Has whoever looks at the response see the stage. */
   show(cover: Cover): void
+}
+
+/** What was said on a stage before the body. */
+export interface StagedHead {
+  readonly status: number
+  readonly message: string | undefined
+  readonly headers: readonly Header[]
+  /** Whether the body follows in chunks, without its length. */
+  readonly isChunked: boolean
 }
 
 /** A stage for a response, with the head that the response has by now. */
@@ -37,7 +46,13 @@ export function createStage(response: ServerResponse): Stage {
   setHeaders(stage, headersOf(response))
   const head: Stage['head'] = () => {
     if (sink.head === undefined) stage.flushHeaders()
-    return { status: stage.statusCode, headers: headersIn(sink.head ?? '') }
+    const lines = headersIn(sink.head ?? '')
+    return {
+      status: stage.statusCode,
+      message: stage.statusMessage,
+      headers: lines.filter(([name]) => !isOfConnection(name)),
+      isChunked: lines.some(isOfChunks),
+    }
   }
   return {
     response: stage,
@@ -63,6 +78,10 @@ const SEEN = ['headersSent', '_header', 'writableEnded', 'writableCorked']
 
 function isOfEvents([name, value]: Header): boolean {
   return name.toLowerCase() === 'content-type' && /^text\/event-stream\b/i.test(value)
+}
+
+function isOfChunks([name, value]: Header): boolean {
+  return name.toLowerCase() === 'transfer-encoding' && /\bchunked\b/i.test(value)
 }
 
 /** Gives one response the status of another. */
@@ -112,10 +131,8 @@ class Sink extends Writable {
 /** The headers of a head as Node writes it. */
 export function headersIn(head: string): readonly Header[] {
   const [, ...lines] = head.split('\r\n')
-  return lines
-    .map((line): Header => {
-      const colon = line.indexOf(':')
-      return [line.slice(0, colon), line.slice(colon + 1).trim()]
-    })
-    .filter(([name]) => !isOfConnection(name))
+  return lines.map((line): Header => {
+    const colon = line.indexOf(':')
+    return [line.slice(0, colon), line.slice(colon + 1).trim()]
+  })
 }

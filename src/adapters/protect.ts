@@ -24,7 +24,7 @@ import { isClientErrorCode, isRepriseError, type RepriseError } from '../core/er
 import type { KeyResult } from '../core/key.ts'
 import { isLater } from '../core/later.ts'
 import type { Occurrence } from '../core/problem.ts'
-import type { CapturedResponse, Header } from '../core/response.ts'
+import type { CapturedResponse, Delivery, Header } from '../core/response.ts'
 import { started } from '../engine/bounded.ts'
 import { systemRandom } from '../engine/clock.ts'
 import type { RunRequest } from '../engine/job.ts'
@@ -33,6 +33,7 @@ import type { Replayed, RunResult } from '../engine/result.ts'
 import { omittedBytes } from '../engine/seal.ts'
 import type { Servable } from '../engine/servable.ts'
 import type { Isolation } from '../engine/transactions.ts'
+import { inAcceptedCoding } from './content-coding.ts'
 import { type Asked, type Exchange, isEarly } from './exchange.ts'
 import { readKey } from './key-source.ts'
 import { type CaptureOptions, type HttpOptions, type RouteRules, resolveRules } from './options.ts'
@@ -256,8 +257,8 @@ export class Guard<Req, Tx> {
         const { authorizeReplay } = this.options
         const permission: unknown = authorizeReplay === undefined || authorizeReplay(asked.request)
         return isLater(permission)
-          ? permission.then((given) => this.#replay(given, run, result))
-          : this.#replay(permission, run, result)
+          ? permission.then((given) => this.#replay(given, asked, result))
+          : this.#replay(permission, asked, result)
       }
       case 'in_progress':
       case 'postponed':
@@ -273,19 +274,36 @@ export class Guard<Req, Tx> {
   }
 
   /** Nothing but `true` is a permission: a function that forgot to answer gives none. */
-  #replay(permission: unknown, run: LookedAt, replayed: Replayed): Protected {
+  #replay(
+    permission: unknown,
+    { exchange, run }: Asking<Req, Tx>,
+    replayed: Replayed,
+  ): Protected | PromiseLike<Protected> {
+    if (run === undefined) throw new TypeError('A request that was not looked at has no replay.')
     if (permission !== true) return this.#refused({ ...REPLAY_FORBIDDEN, key: run.key })
-    const { response, requestId, expiresInMs } = replayed
+    const { response } = replayed
     if (this.options.sensitive === true && response.bodyBytesOmitted !== null) {
       return this.#refused({ ...RESULT_GONE, key: run.key })
     }
+    const given = inAcceptedCoding(response, () => exchange.lines('accept-encoding').join(','))
+    return isLater(given)
+      ? given.then((decoded) => this.#replayed(run, replayed, decoded))
+      : this.#replayed(run, replayed, given)
+  }
+
+  #replayed(
+    run: LookedAt,
+    { requestId, expiresInMs }: Replayed,
+    { status, headers, body, bodyBytesOmitted, delivery }: Replayed['response'],
+  ): Protected {
     const { dialect } = this.rules
-    const { status, headers, body, bodyBytesOmitted } = response
     const replay = { status, bodyBytesOmitted, originalRequestId: requestId, expiresInMs }
     const marked = [...headers, ...replayMarks(dialect, run, replay)]
+    const replayStatus = replayStatusOf(dialect, status)
+    const given = replayStatus === status ? delivery : withoutMessage(delivery)
     return {
       kind: 'answered',
-      response: { status: replayStatusOf(dialect, status), headers: marked, body },
+      response: { status: replayStatus, headers: marked, body, delivery: given },
     }
   }
 
@@ -307,4 +325,11 @@ export class Guard<Req, Tx> {
     })
     return { kind: 'bypassed', marks }
   }
+}
+
+/** The delivery for another status, which has another reason phrase. */
+function withoutMessage(delivery: Delivery | undefined): Delivery | undefined {
+  if (delivery === undefined) return undefined
+  const { statusMessage: _, ...rest } = delivery
+  return rest
 }

@@ -14,7 +14,40 @@ export interface CapturedResponse {
   readonly body: Uint8Array
   /** Whether the body is a stream that is let through and can not be kept. */
   readonly bodyIsStream?: boolean
+  /**
+   * How the handler gave the answer, where a replay has to give it in the same way.
+   *
+   * @default the usual way: a body of known length under the usual reason phrase of its status
+   */
+  readonly delivery?: Delivery | undefined
 }
+
+/** What of an answer is neither status nor header nor body, and is stored with it. */
+export interface Delivery {
+  /** The reason phrase, where the handler gave one of its own. */
+  readonly statusMessage?: string
+  /** Whether the body was sent in chunks, without its length. */
+  readonly isChunked?: true
+  /** Whether the handler itself named the length of a body that is sent as a `Response`. */
+  readonly hasLength?: true
+  /** As what the handler gave the body to its framework, for the middleware in front. */
+  readonly bodyForm?: BodyForm
+}
+
+/**
+ * As what a body was given to a framework that sends it later:
+ * - `bytes`, `text`, `json`, `stream`: a buffer, a string, a value, a stream.
+ * - `null`: the handler said that there is none.
+ * - `none`: the handler gave none, only a status; `untouched`: not even a status.
+ * - `written`: written to the response itself, where the middleware in front changes nothing.
+ */
+export type BodyForm = (typeof BODY_FORMS)[number]
+
+/** Every form of a body. */
+export const BODY_FORMS = [
+  ...(['bytes', 'text', 'json', 'stream'] as const),
+  ...(['null', 'none', 'untouched', 'written'] as const),
+] as const
 
 /** Which headers are stored with an answer. Names are compared without regard to case. */
 export interface HeaderPolicy {

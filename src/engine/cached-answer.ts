@@ -63,6 +63,8 @@ export type Shelved = readonly [
     OpenedResponse['status'],
     OpenedResponse['headers'],
     OpenedResponse['bodyBytesOmitted'],
+    // Lists on the shelf are JSON, which has no `undefined`.
+    OpenedResponse['delivery'] | null,
   ],
 ]
 
@@ -73,7 +75,7 @@ export function shelvedOf(
   staleAt: number,
 ): Shelved {
   const { id, caller, operation, key } = identity
-  const { status, headers, bodyBytesOmitted } = response
+  const { status, headers, bodyBytesOmitted, delivery } = response
   // Not put together of shorter lists: this is done for every request.
   return [
     id,
@@ -87,14 +89,21 @@ export function shelvedOf(
     status,
     headers,
     bodyBytesOmitted,
+    delivery,
   ]
 }
 
 /** An answer that was taken off the shelf. */
 export function entryOf(request: string, shelved: Shelved, body: Uint8Array): Entry {
   const [id, caller, operation, key, fingerprint, requestId, expiresAt, staleAt, ...head] = shelved
-  const [status, headers, bodyBytesOmitted] = head
+  const [status, headers, bodyBytesOmitted, delivery] = head
   const asked = { request, identity: { id, caller, operation, key }, fingerprint }
-  const response = { status, headers, body, bodyBytesOmitted }
+  const response = {
+    status,
+    headers,
+    body,
+    bodyBytesOmitted,
+    delivery: delivery ?? undefined,
+  }
   return new Entry(asked, { response, requestId, expiresAt }, staleAt)
 }

@@ -7,7 +7,8 @@
  * sealed   = version(1) flags(1) payload
  * payload  = content, compressed with brotli if flag 1, then encrypted if flag 2
  * response = head body
- * head     = JSON newline      JSON = [headers, bytes of an omitted body], which has no newline
+ * head     = JSON newline      JSON = [headers, bytes of an omitted body, delivery], which has no newline;
+ *                              the delivery is left out where it is the usual one
  *          | number(1)         of one of the heads that most answers have; less than a bracket
  * ```
  *
@@ -21,7 +22,13 @@ import { RepriseError } from '../core/errors.ts'
 import { isLater } from '../core/later.ts'
 import type { ResolvedRunOptions } from '../core/options.ts'
 import type { SealedResponse } from '../core/record.ts'
-import { type CapturedResponse, type Header, keptHeaders } from '../core/response.ts'
+import {
+  BODY_FORMS,
+  type CapturedResponse,
+  type Delivery,
+  type Header,
+  keptHeaders,
+} from '../core/response.ts'
 
 /** Which options say how answers are kept. */
 export type SealOptions = Pick<
@@ -81,11 +88,12 @@ export function keptOf(
   { headers, bodyBytesMax }: Pick<SealOptions, 'headers' | 'bodyBytesMax'>,
   response: CapturedResponse,
 ): OpenedResponse {
-  const { status, body } = response
+  const { status, body, delivery } = response
   const bodyBytesOmitted = omittedBytes(response, bodyBytesMax)
   return {
     status,
     bodyBytesOmitted,
+    delivery,
     headers: keptHeaders(response.headers, headers),
     body: bodyBytesOmitted === null ? body : new Uint8Array(),
   }
@@ -106,13 +114,14 @@ export function sealResponse(
   id: string,
   response: CapturedResponse,
 ): SealedResponse | Promise<SealedResponse> {
-  const { status, headers, body, bodyBytesOmitted } = keptOf(options, response)
+  const { status, headers, body, bodyBytesOmitted, delivery } = keptOf(options, response)
   const [header, ...more] = headers
-  const isUsual = more.length === 0 && bodyBytesOmitted === null
+  const isUsual = more.length === 0 && bodyBytesOmitted === null && delivery === undefined
   // Each of them has one comma: no other header reads the same.
   const number = isUsual ? USUAL.indexOf(String(header)) : -1
-  const head =
-    USUAL_HEADS[number] ?? Buffer.from(`${JSON.stringify([headers, bodyBytesOmitted])}\n`)
+  const parts =
+    delivery === undefined ? [headers, bodyBytesOmitted] : [headers, bodyBytesOmitted, delivery]
+  const head = USUAL_HEADS[number] ?? Buffer.from(`${JSON.stringify(parts)}\n`)
   const sealed = seal(options, { id, part: `response ${status}` }, head, body)
   return isLater(sealed) ? sealed.then((later) => ({ status, sealed: later })) : { status, sealed }
 }
@@ -149,13 +158,16 @@ function responseOf(status: number, content: Buffer): OpenedResponse {
   const usual = USUAL[first]
   if (usual !== undefined) {
     const headers: Header[] = [usualHeader(usual)]
-    return { status, headers, body: content.subarray(bodyAt), bodyBytesOmitted: null }
+    const body = content.subarray(bodyAt)
+    return { status, headers, body, bodyBytesOmitted: null, delivery: undefined }
   }
   // A number that is not known is no JSON, or at least no list.
   const head = parseSealed(content.toString('utf8', 0, bodyAt))
-  const [headers, bodyBytesOmitted]: readonly unknown[] = Array.isArray(head) ? head : []
-  if (!isHeaders(headers) || !isOmitted(bodyBytesOmitted)) throw broken('Its head is no head')
-  return { status, headers, body: content.subarray(bodyAt), bodyBytesOmitted }
+  const [headers, bodyBytesOmitted, delivery]: readonly unknown[] = Array.isArray(head) ? head : []
+  if (!isHeaders(headers) || !isOmitted(bodyBytesOmitted) || !isDelivery(delivery)) {
+    throw broken('Its head is no head')
+  }
+  return { status, headers, body: content.subarray(bodyAt), bodyBytesOmitted, delivery }
 }
 
 function usualHeader(usual: string): Header {
@@ -185,6 +197,18 @@ function isHeaders(value: unknown): value is Header[] {
 function isOmitted(value: unknown): value is OmittedBytes {
   return value === null || value === 'unknown' || typeof value === 'number'
 }
+
+function isDelivery(value: unknown): value is Delivery | undefined {
+  if (value === undefined) return true
+  if (typeof value !== 'object' || value === null) return false
+  const { statusMessage = '', bodyForm = 'bytes', ...flags }: Loose<Delivery> = value
+  const isForm = BODY_FORMS.some((form) => form === bodyForm)
+  const { isChunked = true, hasLength = true } = flags
+  return typeof statusMessage === 'string' && isForm && isChunked === true && hasLength === true
+}
+
+/** What was read from bytes and is to be checked. */
+type Loose<T> = { readonly [Name in keyof T]?: unknown }
 
 /** Seals any bytes, which may be in parts; at once unless they are to be packed. */
 export function seal(

@@ -117,7 +117,7 @@ function headOf(bytes: string): string {
 /** What a replay has to repeat. */
 function answerIn(bytes: string) {
   const head = headOf(bytes)
-  const [status] = head.match(/^HTTP\/1\.1 [2-9]\d\d/m) ?? []
+  const [status] = head.match(/^HTTP\/1\.1 [2-9]\d\d.*/m) ?? []
   const kept = head.match(/^(?:content-(?:type|encoding|disposition)|location|x-\w+): .*$/gim)
   return { status, kept: kept?.sort(), body: bodyOf(bytes) }
 }

@@ -298,6 +298,162 @@ describe('Fastify', () => {
   })
 })
 
+describe('a middleware in front that answers before the key is claimed', () => {
+  /** Opened when the answer from in front is sent. */
+  let answered: Gate
+  let requests: number
+
+  beforeEach(async () => {
+    requests = 0
+    answered = new Gate()
+    await reprise.close({ graceMs: 0 })
+    const onEvent = ({ type }: RepriseEvent) => {
+      if (type === 'executed' || type === 'failed') ended.open(type)
+    }
+    reprise = createReprise({ store: claimedLate(), replayCache: false, onEvent })
+  })
+
+  /** A store whose first claim is decided when the client has its answer. */
+  function claimedLate(): ReturnType<typeof memoryStore> {
+    const store = memoryStore()
+    const { claim } = store
+    store.claim = async (...args) => {
+      await answered.opened
+      return claim.apply(store, args)
+    }
+    return store
+  }
+
+  async function expectBoth(port: number): Promise<void> {
+    const first = await post(port)
+    expect([first.status, await first.text()]).toEqual([202, 'front'])
+    answered.open()
+    await expect.poll(() => effects).toBe(1)
+    expect(await codeOf(await post(port))).toEqual(IN_PROGRESS)
+    work.open()
+    expect(await ended.opened).toBe('executed')
+    const replay = await post(port)
+    expect([replay.status, await replay.text()]).toEqual([201, 'made'])
+    expect(replay.headers.get('idempotent-replayed')).toBe('true')
+    expect(replay.headers.get('x-order')).toBe('order_1')
+    expect(replay.headers.get('x-before')).toBe('yes')
+    expect(replay.headers.get('x-by')).toBeNull()
+    expect(effects).toBe(1)
+  }
+
+  /** Whether a request is the first one, whose answer comes from in front. */
+  function isFirst(): boolean {
+    requests++
+    return requests === 1
+  }
+
+  test("Koa: the client keeps that answer, and the handler's own is stored", async () => {
+    const app = new Koa()
+    app.use(async (ctx, next) => {
+      ctx.set('X-Before', 'yes')
+      const handled = next()
+      if (!isFirst()) return handled
+      ctx.status = 202
+      ctx.set('X-By', 'front')
+      ctx.body = 'front'
+    })
+    app.use(onKoa(reprise, { caller }))
+    app.use(async (ctx) => {
+      effects++
+      await work.opened
+      ctx.status = 201
+      ctx.set('X-Order', 'order_1')
+      ctx.body = 'made'
+    })
+    const served = await listen(app.callback())
+    onTestFinished(() => served.close())
+    await expectBoth(served.port)
+  })
+
+  test("plain Node: the client keeps that answer, and the handler's own is stored", async () => {
+    const handler = onNode(reprise, { caller }, async (_request, response) => {
+      effects++
+      await work.opened
+      response.writeHead(201, { 'X-Order': 'order_1' }).end('made')
+    })
+    const served = await listen((request, response) => {
+      response.setHeader('X-Before', 'yes')
+      handler(request, response)
+      if (isFirst()) response.writeHead(202, { 'X-By': 'front' }).end('front')
+    })
+    onTestFinished(() => served.close())
+    await expectBoth(served.port)
+  })
+
+  test("Express: the client keeps that answer, and the handler's own is stored", async () => {
+    const app = express()
+    app.use((_request, response, next) => {
+      response.setHeader('X-Before', 'yes')
+      next()
+      if (isFirst()) response.status(202).setHeader('X-By', 'front').end('front')
+    })
+    app.post('/orders', onExpress(reprise, { caller }), async (_request, response) => {
+      effects++
+      await work.opened
+      response.status(201).setHeader('X-Order', 'order_1').end('made')
+    })
+    const served = await listen(app)
+    onTestFinished(() => served.close())
+    await expectBoth(served.port)
+  })
+
+  test("Hono: the client keeps that answer, and the handler's own is stored", async () => {
+    const app = new Hono()
+    app.use(async (c, next) => {
+      c.header('X-Before', 'yes')
+      const handled = next()
+      if (isFirst()) return new Response('front', { status: 202, headers: { 'X-By': 'front' } })
+      return handled
+    })
+    app.post('/orders', onHono(reprise, { caller }), async (c) => {
+      effects++
+      await work.opened
+      c.header('X-Order', 'order_1')
+      return c.body('made', 201)
+    })
+    const served = await listenFetch(getRequestListener(app.fetch))
+    onTestFinished(() => served.close())
+    await expectBoth(served.port)
+  })
+})
+
+test('Koa: a handler that ends its response twice after an answer from in front breaks nothing', async () => {
+  const app = new Koa()
+  const late = new Gate()
+  app.use(async (ctx, next) => {
+    if (effects > 0) return next()
+    const isLate = await Promise.race([next().then(() => false), late.opened.then(() => true)])
+    if (!isLate) return
+    ctx.status = 408
+    ctx.body = 'late'
+  })
+  app.use(onKoa(reprise, { caller }))
+  const errors = new Gate<unknown>()
+  app.use(async (ctx) => {
+    effects++
+    ctx.res.on('error', (error) => errors.open(Reflect.get(error, 'code')))
+    late.open()
+    await work.opened
+    ctx.respond = false
+    ctx.res.statusCode = 201
+    ctx.res.end('a')
+    ctx.res.end('b')
+  })
+  const served = await listen(app.callback())
+  onTestFinished(() => served.close())
+  expect((await post(served.port)).status).toBe(408)
+  work.open()
+  await ended.opened
+  expect(await errors.opened).toBe('ERR_STREAM_WRITE_AFTER_END')
+  const replay = await post(served.port)
+  expect([replay.status, await replay.text()]).toEqual([201, 'a'])
+})
+
 describe('a callback that has lost track of its request', () => {
   // As the callback of a pooled connection, which belongs to whoever opened the connection.
   const elsewhere = new AsyncResource('elsewhere')

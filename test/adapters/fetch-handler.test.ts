@@ -63,6 +63,24 @@ describe('a handler', () => {
     expect((await handler(post(`${upload}!`), 'env')).status).toBe(422)
   })
 
+  test('may answer with a reason phrase of its own, which is replayed', async () => {
+    const handler = idempotent(reprise(), { caller }, async () => {
+      return new Response('fine', { status: 201, statusText: 'Quite Fine' })
+    })
+    expect((await handler(post())).statusText).toBe('Quite Fine')
+    const again = await handler(post())
+    expect(again.headers.get('Idempotent-Replayed')).toBe('true')
+    expect(again.statusText).toBe('Quite Fine')
+  })
+
+  test('may name the length of its body, and the replay does too', async () => {
+    const handler = idempotent(reprise(), { caller }, async () => {
+      return new Response('fine', { headers: { 'Content-Length': '4' } })
+    })
+    await handler(post())
+    expect((await handler(post())).headers.get('Content-Length')).toBe('4')
+  })
+
   test('may read the body as a stream', async () => {
     const handler = idempotent(reprise(), { caller }, async (request) => new Response(request.body))
     expect(await (await handler(post(slowly(['one', 'two'])))).text()).toBe('onetwo')

@@ -45,6 +45,26 @@ describe('a sealed response', () => {
     }
   })
 
+  it.each<[NonNullable<CapturedResponse['delivery']>]>([
+    [{ statusMessage: 'Quite Fine' }],
+    [{ isChunked: true, bodyForm: 'stream' }],
+    [{ hasLength: true }],
+  ])('opens to the same delivery: %o', async (delivery) => {
+    const headers = [['Content-Type', 'application/json; charset=utf-8'] as const]
+    const first = { status: 201, headers, body: bytes(9), delivery }
+    expect(await sealer().open('id', await sealer().seal('id', first))).toMatchObject({ delivery })
+  })
+
+  it.each(['7', 'null', '{"statusMessage":1}', '{"isChunked":false}', '{"bodyForm":"soup"}'])(
+    'whose delivery is %s is refused',
+    async (delivery) => {
+      const head = Buffer.from(`[[],null,${delivery}]\n`)
+      const sealed = Buffer.concat([Uint8Array.of(2, 0), head])
+      const opening = sealer().open('id', { status: 200, sealed })
+      await expect(opening).rejects.toMatchObject({ code: 'reprise-seal-broken' })
+    },
+  )
+
   it('is compressed from the threshold on, and only where that saves room', async () => {
     const plain = { ...response(), body: Buffer.alloc(5000, 'a') }
     const noise = { ...response(), body: randomBytes(5000) }

@@ -27,7 +27,8 @@ export interface FreshAnswer {
 }
 
 /** Says `false` on every answer to a request with a key that the same request will not get again. */
-const STORED = 'Idempotency-Stored'
+/** Says `false` of an answer that the same request will not get again. */
+export const STORED = 'Idempotency-Stored'
 
 /** An answer that is given again. */
 export interface ReplayedAnswer {
