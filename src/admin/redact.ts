@@ -5,7 +5,8 @@
  * @module
  */
 
-import { createHmac, randomBytes } from 'node:crypto'
+import { createHmac } from 'node:crypto'
+import { systemRandom } from '../engine/clock.ts'
 
 /** Settings of redaction. */
 export interface RedactOptions {
@@ -128,7 +129,7 @@ class Redaction {
   readonly #added: readonly string[]
   readonly #key: string | Uint8Array
 
-  constructor({ names = [], keep = [], maskKey = randomBytes(32) }: RedactOptions) {
+  constructor({ names = [], keep = [], maskKey = systemRandom.bytes(32) }: RedactOptions) {
     this.#kept = new Set(keep.map(bare))
     this.#added = names.map(bare)
     this.#key = maskKey
@@ -189,7 +190,8 @@ class Redaction {
 
   /** Masks values by the names that stand before them in the text. */
   #withoutNamed(text: string): string {
-    const markup = text.replaceAll(ELEMENT, (found, name: string, rest: string, value: string) => {
+    const markup = text.replaceAll(ELEMENT, (found, ...groups: string[]) => {
+      const [name = '', rest = '', value = ''] = groups
       return this.#isSecret(name) ? `<${name}${rest}>${this.#mask(value)}` : found
     })
     let shown = ''

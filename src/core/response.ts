@@ -45,8 +45,14 @@ export type BodyForm = (typeof BODY_FORMS)[number]
 
 /** Every form of a body. */
 export const BODY_FORMS = [
-  ...(['bytes', 'text', 'json', 'stream'] as const),
-  ...(['null', 'none', 'untouched', 'written'] as const),
+  'bytes',
+  'text',
+  'json',
+  'stream',
+  'null',
+  'none',
+  'untouched',
+  'written',
 ] as const
 
 /** Which headers are stored with an answer. Names are compared without regard to case. */

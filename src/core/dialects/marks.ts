@@ -27,8 +27,7 @@ export interface FreshAnswer {
 }
 
 /** Says `false` on every answer to a request with a key that the same request will not get again. */
-/** Says `false` of an answer that the same request will not get again. */
-export const STORED = 'Idempotency-Stored'
+const STORED = 'Idempotency-Stored'
 
 /** An answer that is given again. */
 export interface ReplayedAnswer {
