@@ -73,7 +73,15 @@ export function protectReply<Req extends FastifyRequestParts, Tx>(
   request: Req,
   reply: FastifyReplyParts,
 ): Start | Promise<Start> {
-  return protectionOf(guard, request, reply)?.start() ?? 'proceed'
+  const protection = protectionOf(guard, request, reply)
+  if (protection === undefined) return 'proceed'
+  const proceed = (start: Start): Start => {
+    // A hook in front has answered before the claim was decided: Fastify calls no handler then.
+    if (start === 'proceed' && protection.isAnsweredEarly) protection.renounce()
+    return start
+  }
+  const start = protection.start()
+  return isLater(start) ? start.then(proceed) : proceed(start)
 }
 
 /** The protection of a request; `undefined` where it is not to be protected. */

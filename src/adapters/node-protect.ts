@@ -182,6 +182,12 @@ export class NodeProtection<Req extends object, Tx> implements Guest, Front, Han
     if (this.#capture?.isSettled === false) this.#handler?.run(answer)
   }
 
+  /** The framework will not call the handler: nothing was done, and the key is free. */
+  renounce(): void {
+    this.#run?.release()
+    this.#capture?.take(NOT_CALLED)
+  }
+
   /** No answer of the handler will come. */
   abandon(error: unknown): void {
     this.#capture?.giveUp(error)
@@ -218,7 +224,7 @@ export class NodeProtection<Req extends object, Tx> implements Guest, Front, Han
     const { response } = this
     const [head, handler] = [this.#head, this.#handler]
     this.#isAnsweredEarly = true
-    this.#shelter?.leave(this)
+    this.#shelter?.leave(this, this.response)
     const call: HeldCall = [name, args.map(copiedHeaders)]
     if (head !== undefined && handler !== undefined) {
       this.#separate(head, handler)
@@ -334,7 +340,7 @@ export class NodeProtection<Req extends object, Tx> implements Guest, Front, Han
 
   /** The handler's answer is decided on. */
   #leave(): void {
-    this.#shelter?.leave(this)
+    this.#shelter?.leave(this, this.response)
     this.#limit?.()
     if (this.#head === undefined || this.#isAnsweredEarly) return
     this.#head.lift()
@@ -376,6 +382,9 @@ export class NodeProtection<Req extends object, Tx> implements Guest, Front, Han
     }
   }
 }
+
+/** Stands for the answer of a handler that is not called; nobody is sent it. */
+const NOT_CALLED: CapturedResponse = { status: 503, headers: [], body: new Uint8Array() }
 
 /** The handler has ended, or cut its connection, and has not answered since. */
 class UnansweredError extends Error {

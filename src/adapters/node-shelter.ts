@@ -8,7 +8,7 @@
  * @module
  */
 
-import type { IncomingMessage } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
 import { Duplex } from 'node:stream'
 import { isComplete } from './node-body.ts'
@@ -126,12 +126,12 @@ export class Shelter {
     if (destroyed || !writable || (this.#isSocket && !readable)) this.#hide()
   }
 
-  /** To be called right before the answer is sent. */
-  leave(guest: Guest): void {
-    if (this.#guests.delete(guest) && !this.#isOccupied) this.#close()
+  /** To be called right before the answer is sent by `response`. */
+  leave(guest: Guest, response: ServerResponse): void {
+    if (this.#guests.delete(guest) && !this.#isOccupied) this.#close(response)
   }
 
-  #close(): void {
+  #close(response: ServerResponse): void {
     const connection = this.#connection
     this.#blind?.lift()
     this.#blind = undefined
@@ -141,14 +141,19 @@ export class Shelter {
     const [withheld, isEnded] = [this.#withheld, this.#isEnded]
     this.#withheld = []
     this.#isEnded = false
-    // The answer goes first: a client that has only ended its side still reads.
     process.nextTick(() => {
       for (const args of withheld) Reflect.apply(this.#emit, connection, args)
-      if (!isEnded || connection.destroyed) return
-      Reflect.apply(this.#push, connection, [null])
-      // As Node does where it sees the end: nobody else may read.
-      connection.read(0)
+      if (isEnded) whenSent(response, () => this.#end())
     })
+  }
+
+  /** Has the connection end as its client has ended it. */
+  #end(): void {
+    const connection = this.#connection
+    if (connection.destroyed) return
+    Reflect.apply(this.#push, connection, [null])
+    // As Node does where it sees the end: nobody else may read.
+    connection.read(0)
   }
 
   /** Keeps from who looks what is kept from who listens. */
@@ -171,6 +176,16 @@ export class Shelter {
     if (this.#guests.size === 0) return false
     return [...this.#guests].some(({ request }) => isComplete(request))
   }
+}
+
+/**
+ * Calls `act` once the whole answer was handed to the connection: a client that has only ended its side
+ * still reads, and Node would close the connection.
+ */
+function whenSent(response: ServerResponse, act: () => void): void {
+  if (response.writableEnded || response.destroyed) return act()
+  // One that is destroyed instead takes its connection along, which needs no end then.
+  response.once('prefinish', act)
 }
 
 /** Whether the system reports that a connection is broken. */

@@ -347,6 +347,26 @@ describe('a middleware in front that answers before the key is claimed', () => {
     return requests === 1
   }
 
+  test('Fastify: the client keeps that answer, the handler is not called, and the key is free', async () => {
+    const app = fastify({ forceCloseConnections: true })
+    onTestFinished(() => app.close())
+    app.addHook('onRequest', async (_request, reply) => {
+      if (isFirst()) setImmediate(() => void reply.code(202).send('front'))
+    })
+    const preHandler = onFastify(reprise, { caller })
+    app.post('/orders', { preHandler }, async (_request, reply) => {
+      effects++
+      return reply.code(201).send('made')
+    })
+    const address = await app.listen({ host: '127.0.0.1', port: 0 })
+    const port = Number(new URL(address).port)
+    const first = await post(port)
+    expect([first.status, await first.text()]).toEqual([202, 'front'])
+    answered.open()
+    await expect.poll(async () => (await post(port)).status).toBe(201)
+    expect(effects).toBe(1)
+  })
+
   test("Koa: the client keeps that answer, and the handler's own is stored", async () => {
     const app = new Koa()
     app.use(async (ctx, next) => {
