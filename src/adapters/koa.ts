@@ -117,8 +117,10 @@ class KoaProtection<Ctx extends KoaContext, Tx> extends NodeProtection<Ctx, Tx> 
       this.#isGiven = true
       this.take(answer)
     } catch (error) {
+      // Koa destroys the stream of a handler when a middleware in front has answered.
+      if (this.isAnsweredEarly) this.abandon(error)
       // Koa 3 cuts the connection when a stream fails.
-      if (!isWritten()) this.response.destroy(asError(error))
+      else if (!isWritten()) this.response.destroy(asError(error))
     }
   }
 

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
 import { readdir, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { JournalError, OutcomeUnknownError } from '../../src/client/errors.ts'
 import { fileJournal } from '../../src/client/file-journal.ts'
 import { type JournalStore, memoryJournal } from '../../src/client/journal.ts'
@@ -392,12 +392,16 @@ describe('a journal in localStorage', () => {
     const items = storage()
     items.setItem('reprise:theme', 'dark')
     items.setItem('reprise:settings', '{"a":1}')
-    const warn = vi.spyOn(console, 'warn').mockImplementation(() => {})
-    onTestFinished(() => warn.mockRestore())
+    const { warn } = console
+    let warnings = 0
+    console.warn = () => void warnings++
+    onTestFinished(() => {
+      console.warn = warn
+    })
     const { client } = world([done], { journal: localStorageJournal({ storage: items }) })
     expect((await client.post('a')).response.status).toBe(201)
     expect(await client.journal.list()).toHaveLength(1)
-    expect(warn).toHaveBeenCalledTimes(2)
+    expect(warnings).toBe(2)
   })
 })
 

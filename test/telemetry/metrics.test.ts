@@ -164,7 +164,11 @@ describe('the overhead', () => {
 describe('the text for Prometheus', () => {
   it('is well-formed, whatever the operations are called', async () => {
     const names = fc.array(
-      fc.oneof(fc.string({ unit: 'binary', minLength: 1 }), fc.constantFrom('a"b', 'c\\', 'd\ne')),
+      fc.oneof(
+        // A NUL character is refused: no database can hold it.
+        fc.string({ unit: 'binary', minLength: 1 }).filter((name) => !name.includes('\0')),
+        fc.constantFrom('a"b', 'c\\', 'd\ne'),
+      ),
       { minLength: 1, maxLength: 8 },
     )
     await fc.assert(
