@@ -44,7 +44,8 @@ export type Postponed = RetryLater & Pick<Stop, 'ending'> & { readonly callKey: 
 /** How a call ended. */
 type Answered = { readonly result: unknown } | { readonly error: unknown }
 
-/** Why a call is not made again though the provider does not know of it. */
+/** Why a person has to decide about a call: nobody heard of it, and the provider does not know of it. */
+const UNHEARD = 'An earlier run made the call and did not hear of it'
 const ON_ITS_WAY = 'The provider does not know of an earlier call, which may still be on its way'
 
 const LATER: RetryLater = { kind: 'retry_later', afterMs: null, reason: null }
@@ -76,7 +77,7 @@ export class CallRun<Tx> {
   }
 
   /** An earlier run may have made this call. */
-  async #settleEarlier(call: Calling): Promise<Step | Postponed | Bury | ToCall> {
+  async #settleEarlier(call: Calling): Promise<Step | Bury | ToCall> {
     const { context, job, work: store, claim } = this.#passage
     const { place, work } = call
     const toCall: ToCall = { kind: 'call', deniesEarlier: false }
@@ -88,8 +89,7 @@ export class CallRun<Tx> {
     const isDenied = found.certainty !== 'unknown'
     const mayRepeat = work.repeat !== 'never' || found.certainty === 'will_not_happen'
     if (mayRepeat) return { kind: 'call', deniesEarlier: isDenied }
-    if (isDenied) return { ...LATER, reason: ON_ITS_WAY, ending: 'retry_later', callKey: null }
-    return { kind: 'bury', error: 'An earlier run made the call and did not hear of it' }
+    return { kind: 'bury', error: isDenied ? ON_ITS_WAY : UNHEARD }
   }
 
   async #done(call: Calling, result: unknown): Promise<Step> {
@@ -117,11 +117,11 @@ export class CallRun<Tx> {
     const { certainty } = found
     const isNever = work.repeat === 'never'
     if (certainty === 'unknown' && isNever) return { kind: 'bury', error: messageOf(error) }
-    // A call that was noted and may yet happen stays noted: the next run asks about it first.
-    const mayHappen = certainty === 'unknown' || (certainty === 'did_not_happen' && isNever)
+    // A call that was noted and may have happened stays noted: the next run asks about it first.
+    const isOpen = isNoted(work) && certainty === 'unknown'
     const reason = step.reason ?? messageOf(error)
-    const ending = certainty === 'did_not_happen' && !isNever ? 'denied' : 'retry_later'
-    return { ...step, reason, ending, callKey: isNoted(work) && mayHappen ? null : key }
+    const ending = certainty === 'did_not_happen' ? 'denied' : 'retry_later'
+    return { ...step, reason, ending, callKey: isOpen ? null : key }
   }
 
   /** What the provider says now: a call that it does not know of may yet reach it. */

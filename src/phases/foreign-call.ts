@@ -53,8 +53,8 @@ export interface CallSpec<Tx, Input, State, Answer, Done extends Step, Failed ex
    * Whether the call may be made again when nobody knows whether it took effect: `'with-key'`, since
    * the provider honours the key; `'always'`, since a second call does no harm; `'never'`, and then a
    * call that was begun is made again only if it was refused, or if {@link reconcile} says
-   * `willNotHappen`. `happened` is its end, `didNotHappen` has it asked about again later, and where
-   * the provider can not tell, a person decides.
+   * `willNotHappen`. `happened` is its end; where the provider only denies it or can not tell, a person
+   * decides.
    *
    * @default 'with-key'
    */
