@@ -58,20 +58,19 @@ export function idempotent<C extends Context = Context, Tx = never>(
         if (handling === undefined) return answerOf(c, next)
         giveRun(c, handling.run)
         const handler = new HandlerContext()
+        // Of the run before, where a transaction is run again.
+        sides?.join()
         sides = new HonoSides(c, handler, (response) =>
           markResponse(response, handling.marks(response.status)),
         )
         // A middleware in front has answered before the claim was decided.
         if (c.finalized && !wasFinalized) sides.startLate()
-        try {
-          return await handler.run(() => answerOf(c, next))
-        } finally {
-          sides.join()
-        }
+        return handler.run(() => answerOf(c, next))
       },
     })
     outliveClient(platformContextOf(c), protecting)
-    const result = await protecting
+    // The handler's response is kept from the middleware in front until it is stored: Hono would send it.
+    const result = await protecting.finally(() => sides?.join())
     // The client has the answer from in front.
     if (sides?.isAnswered === true) return
     if (result.kind === 'answered') return answer(c, result.answer)

@@ -184,11 +184,9 @@ function phasePatches(): readonly Mutant[] {
     }),
     patch('unclear-call-repeated', 'phases/call-run.ts', {
       what: 'a call of unknown result is repeated although it must not be',
-      find: `    if (found.certainty === 'unknown' && work.repeat === 'never') {
-      return { kind: 'bury', error: messageOf(error) }
-    }
-    // A call that was noted and may have happened stays noted: whoever is next asks about it first.
-    const isOpen = isNoted(work) && found.certainty === 'unknown'`,
+      find: `    if (certainty === 'unknown' && isNever) return { kind: 'bury', error: messageOf(error) }
+    // A call that was noted and may have happened stays noted: the next run asks about it first.
+    const isOpen = isNoted(work) && certainty === 'unknown'`,
       replace: `    const isOpen = false`,
     }),
     patch('call-timeout-happened', 'phases/foreign-call.ts', {
