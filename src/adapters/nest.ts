@@ -71,9 +71,11 @@ export interface NestModule {
 export function Idempotent<Req = NestRequest>(
   options: Partial<HttpOptions<Req>> = {},
 ): ClassDecorator & MethodDecorator {
-  return (target: object, _name?: string | symbol, method?: PropertyDescriptor) => {
+  return (target: object, name?: string | symbol, method?: PropertyDescriptor) => {
     if (method === undefined) watchMethods(target)
     else if (typeof method.value === 'function') method.value = watchedMethod(method.value)
+    // Compilers do so after all decorators; whoever applies one by hand may not.
+    if (name !== undefined && method !== undefined) Object.defineProperty(target, name, method)
     const handler: unknown = method?.value
     const checked =
       typeof handler === 'function'

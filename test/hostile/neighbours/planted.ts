@@ -32,8 +32,8 @@ export const MISTAKES: readonly Mistake[] = [
     what: 'Koa: what the middleware in front made of an answer is stored, and changed again',
     file: 'koa.ts',
     changes: [
-      ['if (isWritten()) return false', 'return false'],
-      ['this.#settle(written(answer))', 'this.#settle(answer)'],
+      ['    if (isWritten()) return\n', '    return\n'],
+      ['this.#isGiven ? given : written(given)', 'given'],
     ],
     seeds: 300,
   },
