@@ -9,6 +9,7 @@ import { FORM_FIELD } from '../core/form-field.ts'
 import { type KeyResult, parseKey, quoted } from '../core/key.ts'
 import { isLater } from '../core/later.ts'
 import { essenceOf, isForm } from '../core/media-type.ts'
+import { pathOfName } from '../core/member-path.ts'
 import { fieldOf } from './body-field.ts'
 import type { Exchange } from './exchange.ts'
 import type { HttpOptions, RouteRules } from './options.ts'
@@ -72,8 +73,9 @@ export function comparedBy<Req>(
       ? { ...fingerprint, exclude: [...exclude, FORM_FIELD] }
       : fingerprint
   }
-  if ('field' in key) return { ...fingerprint, exclude: [...exclude, key.field] }
-  if ('query' in key) return { ...fingerprint, excludeQuery: [...excludeQuery, key.query] }
+  if ('field' in key) return { ...fingerprint, exclude: [...exclude, pathOfName(key.field)] }
+  if ('query' in key)
+    return { ...fingerprint, excludeQuery: [...excludeQuery, pathOfName(key.query)] }
   return fingerprint
 }
 

@@ -7,6 +7,7 @@
 import type { Dialect } from '../core/dialects/dialect.ts'
 import { ietf } from '../core/dialects/ietf.ts'
 import type { FingerprintOptions } from '../core/fingerprint.ts'
+import { exclusionOf } from '../core/member-path.ts'
 import { invalid, type RunOptions, whole } from '../core/options.ts'
 import type { KeyAge } from '../engine/key-age.ts'
 import type { Servable } from '../engine/servable.ts'
@@ -232,8 +233,19 @@ export function resolveRules<Req>(options: HttpOptions<Req>): RouteRules {
     methods: new Set(checkedMethods(options.methods ?? dialect.methods)),
     required: options.required ?? dialect.keyRequired,
     preferWaitMsMax: whole('preferWaitMsMax', preferWaitMsMax, 0),
-    fingerprint: { bodyBytesMax: BODY_BYTES_MAX, ...options.fingerprint },
+    fingerprint: checkedFingerprint(options.fingerprint),
   }
+}
+
+function checkedFingerprint(options: RequestOptions = {}): FingerprintOptions {
+  const { exclude = [], excludeQuery = [], multipart = 'parts' } = options
+  // A malformed path is refused now, and not with the first request.
+  exclusionOf(exclude)
+  exclusionOf(excludeQuery)
+  if (multipart !== 'parts' && multipart !== 'bytes') {
+    throw invalid(`fingerprint.multipart is ${JSON.stringify(multipart)}: give 'parts' or 'bytes'`)
+  }
+  return { bodyBytesMax: BODY_BYTES_MAX, ...options }
 }
 
 function checkedMethods(given: readonly string[]): readonly string[] {

@@ -3,8 +3,8 @@
  * request.
  *
  * It covers method, path, query, media type, body and the version of the API; not the headers, which
- * proxies and clients change between attempts. JSON and forms are taken in canonical form, everything
- * else byte for byte, so a multipart body has to be sent again with the same boundary.
+ * proxies and clients change between attempts. JSON and forms are compared in canonical form, forms with
+ * uploads part by part, everything else byte for byte.
  *
  * @module
  */
@@ -16,7 +16,9 @@ import { bytesOf, canonicalForm } from './form.ts'
 import { lengthPrefixed } from './identity.ts'
 import { type CanonicalOptions, canonicalJson } from './json.ts'
 import { canonicalValue } from './json-value.ts'
-import { essenceOf, isForm, isJson } from './media-type.ts'
+import { boundaryOf, essenceOf, isForm, isJson } from './media-type.ts'
+import { exclusionOf } from './member-path.ts'
+import { MultipartForm } from './multipart.ts'
 import type { OpenSecretRing } from './secret.ts'
 
 /** Keeps these digests apart from all others, and from those of later versions. */
@@ -31,11 +33,19 @@ export interface BodyOptions extends CanonicalOptions {
   /**
    * Up to this size, in bytes, JSON and forms are held in memory and compared in canonical form.
    * Longer ones are compared byte for byte, and `exclude` does not apply to them. More than 16777216
-   * counts as that.
+   * counts as that. Forms with uploads have no such limit.
    *
    * @default 1048576
    */
   readonly canonicalBytesMax?: number
+  /**
+   * How a form with uploads (`multipart/form-data`) is compared, of whatever size: `'parts'` by the names,
+   * file names, types and contents of its parts, so that a retry may draw another boundary; `'bytes'`
+   * byte for byte.
+   *
+   * @default 'parts'
+   */
+  readonly multipart?: 'parts' | 'bytes'
   /**
    * Longer bodies, in bytes, are refused.
    *
@@ -47,7 +57,7 @@ export interface BodyOptions extends CanonicalOptions {
 /** How a request is compared. */
 export interface FingerprintOptions extends BodyOptions {
   /**
-   * Query fields that are left out.
+   * Paths of query fields that are left out.
    *
    * @default none
    */
@@ -64,7 +74,7 @@ export interface FingerprintOptions extends BodyOptions {
  * Digest of a body: in which form it was compared, and the SHA-256 of that form in base64url; or the
  * form itself where it is a text, because a request that is recalled by its text needs no digest.
  */
-export type BodyDigest = { readonly form: 'json' | 'fields' | 'bytes' } & (
+export type BodyDigest = { readonly form: 'json' | 'fields' | 'parts' | 'bytes' } & (
   | { readonly sha256: string; readonly text?: never }
   | { readonly text: string; readonly sha256?: never }
 )
@@ -124,7 +134,10 @@ export function bodyDigest(
   contentType: string | null | undefined,
   options: BodyOptions = {},
 ): BodyDigester {
-  return new StreamedBody(contentType, options)
+  const boundary = boundaryOf(contentType)
+  return boundary === undefined
+    ? new StreamedBody(contentType, options)
+    : new StreamedForm(boundary, options)
 }
 
 /** Digests a body that was parsed as JSON before anybody could see its bytes. */
@@ -168,11 +181,48 @@ class StreamedBody implements BodyDigester {
   }
 }
 
+/** A form with uploads. */
+class StreamedForm implements BodyDigester {
+  readonly #options: BodyOptions
+  /** Of the whole body, for one that cannot be taken apart. */
+  readonly #hash = createHash('sha256')
+  readonly #parts: MultipartForm | undefined
+  #bytes = 0
+
+  constructor(boundary: string, options: BodyOptions) {
+    const { multipart = 'parts', exclude = [] } = options
+    this.#options = options
+    // The same bytes say something else where the boundary is another.
+    this.#hash.update(lengthPrefixed([boundary]))
+    if (multipart === 'parts') {
+      this.#parts = new MultipartForm(boundary, exclusionOf(exclude.map(bytesOf)))
+    }
+  }
+
+  update(chunk: Uint8Array): void {
+    this.#bytes += chunk.byteLength
+    refuseOver(this.#bytes, this.#options)
+    this.#hash.update(chunk)
+    this.#parts?.update(chunk)
+  }
+
+  digest(): BodyDigest {
+    const text = this.#parts?.canonical()
+    if (text !== undefined) return { form: 'parts', text }
+    return { form: 'bytes', sha256: this.#hash.digest('base64url') }
+  }
+}
+
 function digestBody(
   body: Uint8Array,
   contentType: string | null | undefined,
   options: BodyOptions,
 ): BodyDigest {
+  if (boundaryOf(contentType) !== undefined) {
+    const digester = bodyDigest(contentType, options)
+    digester.update(body)
+    return digester.digest()
+  }
   refuseOver(body.byteLength, options)
   const isSmall = body.byteLength <= canonicalBytesMax(options)
   const essence = essenceOf(contentType)

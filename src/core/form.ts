@@ -9,9 +9,10 @@
  */
 
 import { lengthPrefixed } from './identity.ts'
+import { exclusionOf, isFieldExcluded, rootOf } from './member-path.ts'
 
 interface Field {
-  /** What fields are sorted and excluded by. */
+  /** What fields are sorted by. */
   readonly root: string
   readonly name: string
   readonly value: string
@@ -22,16 +23,16 @@ interface Field {
  * space, a field without `=` has an empty value, a percent sign without two digits is itself.
  *
  * @param encoded - one character per byte
- * @param exclude - fields that are left out
+ * @param exclude - paths of the fields that are left out
  */
 export function canonicalForm(encoded: string, exclude: readonly string[] = []): string {
   if (encoded === '') return ''
-  const excluded = exclude.map(bytesOf)
+  const exclusion = exclusionOf(exclude.map(bytesOf))
   const fields = encoded
     .split('&')
     .filter((pair) => pair !== '')
     .map(parseField)
-    .filter(({ root }) => !excluded.includes(root))
+    .filter(({ name }) => !isFieldExcluded(name, exclusion))
     .sort(byRoot)
   return lengthPrefixed(fields.flatMap(({ name, value }) => [name, value]))
 }
@@ -44,12 +45,8 @@ export function bytesOf(text: string): string {
 function parseField(pair: string): Field {
   const split = pair.indexOf('=')
   const name = decode(split === -1 ? pair : pair.slice(0, split))
-  const bracket = name.indexOf('[')
-  return {
-    root: bracket === -1 ? name : name.slice(0, bracket),
-    name,
-    value: split === -1 ? '' : decode(pair.slice(split + 1)),
-  }
+  const value = split === -1 ? '' : decode(pair.slice(split + 1))
+  return { root: rootOf(name), name, value }
 }
 
 function decode(text: string): string {

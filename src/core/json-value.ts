@@ -8,6 +8,7 @@
 
 import type { RepriseError } from './errors.ts'
 import { bodyInvalid, type CanonicalOptions, DEPTH_MAX } from './json.ts'
+import { type Exclusion, exclusionOf } from './member-path.ts'
 
 /** The members of an object by name, or the elements of an array by number. */
 type Members = Readonly<Record<string | number, unknown>>
@@ -18,6 +19,8 @@ interface Walk {
   /** Of its members, in order; `null` for an array. */
   readonly names: string[] | null
   readonly length: number
+  /** What of it is left out. */
+  readonly exclusion: Exclusion | undefined
   /** How many are written. */
   at: number
 }
@@ -29,6 +32,7 @@ interface Walk {
 export function canonicalValue(value: unknown, options: CanonicalOptions = {}): string {
   const { depthMax = DEPTH_MAX, exclude = [] } = options
   const open: Walk[] = []
+  let exclusion = exclusionOf(exclude)
   let text = ''
   for (let next: unknown = value; ; ) {
     const json = hasToJson(next) ? next.toJSON() : next
@@ -36,10 +40,11 @@ export function canonicalValue(value: unknown, options: CanonicalOptions = {}): 
       if (open.length >= depthMax) {
         throw bodyInvalid(`The body contains itself or is nested deeper than ${depthMax} levels`)
       }
-      const names = Array.isArray(json) ? null : namesOf(json, open.length === 0 ? exclude : [])
+      const names = Array.isArray(json) ? null : namesOf(json, exclusion)
       // Without names it is an array; and whatever it is, its members can be asked for.
       const container = json as Members & { readonly length: number }
-      open.push({ container, names, length: names?.length ?? container.length, at: 0 })
+      const elements = exclusion?.elements?.isWhole === true ? 0 : container.length
+      open.push({ container, names, length: names?.length ?? elements, exclusion, at: 0 })
       text += names === null ? '[' : '{'
     } else text += scalar(json)
 
@@ -55,20 +60,25 @@ export function canonicalValue(value: unknown, options: CanonicalOptions = {}): 
     const before = name === undefined ? '' : `${quoted(name)}:`
     text += at === 0 ? before : `,${before}`
     next = container[name ?? at]
+    exclusion = name === undefined ? top.exclusion?.elements : top.exclusion?.members.get(name)
     top.at++
   }
 }
 
 /** The members that say something, in the order of their names. */
-function namesOf(value: object, exclude: readonly string[]): string[] {
+function namesOf(value: object, exclusion: Exclusion | undefined): string[] {
   // Maps, sets, buffers and the like would all become {}.
   if (Object.prototype.toString.call(value) !== '[object Object]') throw unsayable('an object')
   const members = value as Members // It is an object, whatever else.
   const names = Object.keys(members)
-  let isWhole = exclude.length === 0
+  let isWhole = exclusion === undefined
   for (const name of names) if (members[name] === undefined) isWhole = false
   if (isWhole) return sorted(names)
-  return sorted(names.filter((name) => members[name] !== undefined && !exclude.includes(name)))
+  return sorted(
+    names.filter((name) => {
+      return members[name] !== undefined && exclusion?.members.get(name)?.isWhole !== true
+    }),
+  )
 }
 
 /** Beyond this sorting by insertion takes longer. */

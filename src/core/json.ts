@@ -16,6 +16,7 @@
 
 import { BODY_INVALID } from './error-table.ts'
 import { RepriseError } from './errors.ts'
+import { type Exclusion, exclusionOf } from './member-path.ts'
 
 /** Limits and exceptions of the canonical form. */
 export interface CanonicalOptions {
@@ -27,7 +28,8 @@ export interface CanonicalOptions {
    */
   readonly depthMax?: number
   /**
-   * Names of members of the outermost object that are left out.
+   * Paths of members that are left out: `sentAt`, `params._meta`, `items[].clientTime`. A backslash
+   * before a dot or bracket makes it a part of the name. A path that a body does not have changes nothing.
    *
    * @default none
    */
@@ -55,6 +57,8 @@ interface Open {
   member: Member | undefined
   /** Canonical text of the elements of an array, so far. */
   text: string
+  /** What of it is left out. */
+  readonly exclusion: Exclusion | undefined
 }
 
 interface Member {
@@ -73,16 +77,18 @@ interface Member {
  */
 export function canonicalJson(source: string, options: CanonicalOptions = {}): string | undefined {
   const { depthMax = DEPTH_MAX, exclude = [] } = options
+  const outermost = exclusionOf(exclude)
   const open: Open[] = []
   let at = 0
   for (const token of isJson(source) ? (source.match(TOKEN) ?? []) : []) {
     if (token === '{' || token === '[') {
       if (open.length >= depthMax) throw tooDeep(depthMax)
-      open.push({ members: token === '{' ? [] : null, member: undefined, text: '' })
+      const around = open.at(-1)
+      const exclusion = around === undefined ? outermost : exclusionWithin(around)
+      open.push({ members: token === '{' ? [] : null, member: undefined, text: '', exclusion })
     } else {
       const closed = token === '}' || token === ']' ? open.pop() : undefined
-      const isOutermost = open.length === 0
-      const text = closed ? close(closed, source, isOutermost ? exclude : []) : spelled(token)
+      const text = closed ? close(closed, source) : spelled(token)
       const around = open.at(-1)
       if (around === undefined) return text
       place(text, around, at)
@@ -109,8 +115,11 @@ function spelled(token: string): string {
 /** Puts a text where it stands: among elements, as a name, or after its name. */
 function place(text: string, around: Open, at: number): void {
   const { members, member } = around
-  if (members === null) around.text += around.text === '' ? text : `,${text}`
-  else if (member === undefined) {
+  if (members === null) {
+    if (exclusionWithin(around)?.isWhole !== true) {
+      around.text += around.text === '' ? text : `,${text}`
+    }
+  } else if (member === undefined) {
     const name: string = text.includes('\\') ? JSON.parse(text) : text.slice(1, -1)
     around.member = { name, at, text: `${text}:` }
     members.push(around.member)
@@ -120,8 +129,14 @@ function place(text: string, around: Open, at: number): void {
   }
 }
 
+/** What is left out of the value that comes next. */
+function exclusionWithin({ members, member, exclusion }: Open): Exclusion | undefined {
+  if (exclusion === undefined || members === null) return exclusion?.elements
+  return exclusion.members.get(member?.name ?? '')
+}
+
 /** The text of an array, or of an object with its members in the order of their names. */
-function close({ members, text }: Open, source: string, exclude: readonly string[]): string {
+function close({ members, text, exclusion }: Open, source: string): string {
   if (members === null) return `[${text}]`
   let sorted = ''
   let last: Member | undefined
@@ -131,7 +146,8 @@ function close({ members, text }: Open, source: string, exclude: readonly string
       throw bodyInvalid(`An object names a member again at character ${index + 1} of the body`)
     }
     last = member
-    if (!exclude.includes(member.name)) sorted += sorted === '' ? member.text : `,${member.text}`
+    if (exclusion?.members.get(member.name)?.isWhole === true) continue
+    sorted += sorted === '' ? member.text : `,${member.text}`
   }
   return `{${sorted}}`
 }

@@ -20,3 +20,18 @@ export function isJson(essence: string): boolean {
 export function isForm(essence: string): boolean {
   return essence === 'application/x-www-form-urlencoded'
 }
+
+/**
+ * The boundary of a form with uploads; `undefined` for other types, and where it is missing, malformed or
+ * given twice.
+ */
+export function boundaryOf(contentType: string | null | undefined): string | undefined {
+  if (contentType == null || essenceOf(contentType) !== 'multipart/form-data') return undefined
+  const parameters = contentType.slice(contentType.indexOf(';'))
+  const [first, ...others] = [...parameters.matchAll(BOUNDARY)]
+  return others.length > 0 ? undefined : (first?.[1] ?? first?.[2])
+}
+
+/** A parameter `boundary` of at most 70 characters (RFC 2046, 5.1.1), in quotes or without. */
+const BOUNDARY =
+  /;[ \t]*boundary=(?:"([\w'()+,./:=? -]{0,69}[\w'()+,./:=?-])"|([\w'()+,./:=?-]{1,70}))[ \t]*(?=;|$)/gi

@@ -89,7 +89,7 @@ export const EXPLANATIONS: Readonly<Record<ErrorCode, Explanation>> = {
       'The body can be read in more than one way (an object names a member twice), can not be read, or is nested too deeply, so that no fingerprint stands for it. The handler did not run.',
     client: 'Send well-formed JSON whose objects name each member once.',
     developer:
-      'Bodies that are not JSON are compared byte by byte; see that the content type says what the body is.',
+      'Bodies that are neither JSON nor a form are compared byte by byte: see that the content type says what the body is. Members that change with each attempt are left out with `fingerprint: { exclude }`.',
     operator: 'Nothing to do.',
   },
   'idempotency-body-too-large': {

@@ -50,6 +50,19 @@ const FORMS = [
   'a%5B%5D=1',
 ]
 
+/** With the boundary `b`: regular ones, and ones that parsers read in different ways. */
+const UPLOADS = [
+  part('a', '1') + part('c', '2'),
+  part('a', '1') + part('a', '2') + part('f"; filename="f.bin', 'raw\r\n--'),
+  part('a', '1\r\n--b\n2'),
+  `preamble\r\n${part('a', '1')}`,
+  part('a', '1').replaceAll('\r\n', '\n'),
+].map((parts) => `${parts}--b--\r\n`)
+
+function part(name: string, content: string): string {
+  return `--b\r\nContent-Disposition: form-data; name="${name}"\r\n\r\n${content}\r\n`
+}
+
 /** Names that make trouble as members of objects. */
 const NAMES = [
   'a',
@@ -132,6 +145,7 @@ async function play(
 function generate(chance: Chance): Given {
   const type = among(chance, TYPES)
   if (type.includes('urlencoded')) return { type, body: mutated(chance, FORMS) }
+  if (type.startsWith('multipart')) return { type, body: mutated(chance, UPLOADS) }
   if (chance.happens(0.1)) return { type, body: among(chance, TEXTS) }
   const body = JSON.stringify(value(chance, 0))
   return { type, body: chance.happens(0.4) ? mutated(chance, [body, body, ...TEXTS]) : body }
@@ -158,7 +172,8 @@ function isJson({ type }: Given): boolean {
 function saysAnother(given: Given, other: string): boolean {
   const bytes = (text: string) => Buffer.from(text).toString('latin1')
   if (bytes(given.body) === bytes(other)) return false
-  if (given.type.includes('urlencoded')) return false
+  // Forms may say the same in other bytes; test/core compares them with what parsers read.
+  if (/urlencoded|multipart/.test(given.type)) return false
   if (!isJson(given)) return true
   const [one, two] = [parsed(given.body), parsed(other)]
   if (one === undefined || two === undefined) return one !== two
