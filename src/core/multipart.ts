@@ -68,7 +68,7 @@ export class MultipartForm {
     const given = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength)
     let bytes = this.#rest.length === 0 ? given : Buffer.concat([this.#rest, given])
     for (let rest = this.#step(bytes); rest !== undefined; rest = this.#step(bytes)) bytes = rest
-    this.#rest = this.#place === 'irregular' ? Buffer.alloc(0) : Buffer.from(bytes)
+    this.#rest = Buffer.from(bytes)
   }
 
   /** The canonical text of the form; `undefined` where the body is irregular. */
