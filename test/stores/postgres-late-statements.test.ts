@@ -12,6 +12,7 @@ import { idempotent, txOf } from '../../src/adapters/express.ts'
 import type { TransactionOptions } from '../../src/engine/transaction-handler.ts'
 import { createReprise, isRepriseError, type Reprise } from '../../src/index.ts'
 import { postgresStore } from '../../src/stores/postgres/index.ts'
+import { Gate } from '../behaviour/gate.ts'
 import { poolOf } from '../conformance/postgres.harness.ts'
 import { type TemporaryDatabase, temporaryDatabase } from '../support/postgres.ts'
 import { Cursor } from './pg-cursor.ts'
@@ -225,6 +226,7 @@ describe.each(WAYS)('through $name', ({ settings, options }) => {
     const { reprise } = engine(settings)
     const [outer, inner] = [randomUUID(), randomUUID()]
     const within: Promise<unknown>[] = []
+    const answered = new Gate()
     await reprise.runInTransaction(
       requestOf(outer),
       async ({ tx }) => {
@@ -232,7 +234,7 @@ describe.each(WAYS)('through $name', ({ settings, options }) => {
         const joined = reprise.runInTransaction(
           requestOf(inner),
           async (run) => {
-            await trips(10)
+            await answered.pass()
             await run.tx.query(ADD, [inner, 1])
             return OK
           },
@@ -241,6 +243,8 @@ describe.each(WAYS)('through $name', ({ settings, options }) => {
         joined.catch(() => {})
         within.push(joined)
         await trips(5)
+        // After everything that the engine does at once with the answer.
+        setImmediate(() => answered.open())
         return OK
       },
       options,
