@@ -27,6 +27,7 @@ import {
 } from '../../src/phases/index.ts'
 import type { Chance } from '../engine/chance.ts'
 import type { Checks, Sent } from './checks.ts'
+import type { Ledger } from './ledger.ts'
 import type { Machine } from './machine.ts'
 import type { WorldOptions } from './options.ts'
 import { type Charge, isDeclined, type Outside } from './provider.ts'
@@ -43,6 +44,8 @@ export interface AppParts {
   /** To the provider. */
   readonly wire: Wire
   readonly outside: Outside
+  /** Of the provider that a planned operation calls. */
+  readonly ledger?: Ledger | undefined
   readonly checks: Checks
   readonly chance: Chance
   readonly options: WorldOptions
@@ -162,14 +165,9 @@ async function firstStatement(
 }
 
 /** The operation in its first or second version. */
-export function payment(parts: AppParts, version: 1 | 2): Operation<SimulatedTx, Order> {
-  const { reprise, options } = parts
-  const { isolation, leaseMs, retentionMs, waitMs, storeTimeoutMs, graceMs } = options
-  const settings = {
-    ...{ reprise, input: ORDER, isolation, leaseMs, retentionMs, waitMs, storeTimeoutMs },
-    completer: { graceMs, retryMs: 1000, retryMsMax: 4000, triesMax: 6 },
-    retryAfterMs: 500,
-  }
+export function payment(parts: AppParts, version: number): Operation<SimulatedTx, Order> {
+  const { options } = parts
+  const settings = settingsOf(parts)
   const { started, rideMade } = firstPhases(parts)
   if (version === 1) {
     return operation('phases', settings, {
@@ -188,6 +186,16 @@ export function payment(parts: AppParts, version: 1 | 2): Operation<SimulatedTx,
     charged: notice(parts, 'closed'),
     closed: last(parts),
   })
+}
+
+/** The settings that every operation in phases has here. */
+export function settingsOf({ reprise, options }: AppParts) {
+  const { isolation, leaseMs, retentionMs, waitMs, storeTimeoutMs, graceMs } = options
+  return {
+    ...{ reprise, input: ORDER, isolation, leaseMs, retentionMs, waitMs, storeTimeoutMs },
+    completer: { graceMs, retryMs: 1000, retryMsMax: 4000, triesMax: 6 },
+    retryAfterMs: 500,
+  }
 }
 
 function firstPhases(parts: AppParts) {

@@ -94,6 +94,9 @@ function openPhase(
   { claim, session }: { readonly claim: Claim; readonly session: Session },
 ): OpenPhase<SimulatedTx> {
   const access = new TransactionAccess()
+  const { connections = new Set() } = wire
+  connections.add(session)
+  const back = () => void connections.delete(session)
   return {
     tx: txOf(wire, session, access),
     stage: async (job) =>
@@ -105,24 +108,30 @@ function openPhase(
       ),
     async advance(step, attempt) {
       await over(access)
-      return wire.ask({
+      const moved = wire.ask({
         ...{ label: `advance to ${step.recoveryPoint}`, given: step.state, session },
         apply: () => endPhase(tables, session, { claim, attempt, step: { advance: step } }),
       })
+      return moved.finally(back)
     },
     async finish(finish, attempt) {
       await over(access)
-      return wire.ask({
+      const finished = wire.ask({
         ...{ label: 'finish phase', session },
         apply: () => endPhase(tables, session, { claim, attempt, step: { finish } }),
       })
+      return finished.finally(back)
     },
     // The simulated app commits nothing itself.
     isCommitted: async () => false,
     close: () => access.end(),
     async rollback() {
       await over(access)
-      return rollback(wire, session)
+      return rollback(wire, session).finally(back)
+    },
+    destroy() {
+      back()
+      void wire.ask({ label: 'destroy', apply: () => session.end() }).catch(() => {})
     },
   }
 }

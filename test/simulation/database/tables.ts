@@ -78,6 +78,12 @@ export type Change =
 export interface DatabaseOptions {
   /** The clock that decides: nobody's but the database's. */
   readonly now: () => number
+  /**
+   * What the database measures time with where nobody sets it, in milliseconds.
+   *
+   * @default `now`
+   */
+  readonly elapsed?: () => number
   /** Told of every change, when it took effect. */
   readonly onChange?: (change: Change) => void
   /** Planted bugs. */
@@ -100,6 +106,9 @@ export class Tables {
   letters: LetterRow[] = []
   rows: AppRow[] = []
   readonly now: () => number
+  readonly elapsed: () => number
+  /** The process whose statement is carried out. */
+  asker = ''
   readonly #onChange: (change: Change) => void
   readonly #flaws: ReadonlySet<Flaw>
   readonly #wakers = new Map<string, Set<() => void>>()
@@ -107,8 +116,9 @@ export class Tables {
   readonly #unsynced = new Map<string, { since: number; before: RecordRow | undefined }>()
   #numbers = 0
 
-  constructor({ now, onChange = () => {}, flaws = new Set() }: DatabaseOptions) {
+  constructor({ now, elapsed = now, onChange = () => {}, flaws = new Set() }: DatabaseOptions) {
     this.now = now
+    this.elapsed = elapsed
     this.#onChange = onChange
     this.#flaws = flaws
   }
@@ -139,12 +149,12 @@ export class Tables {
     const before = this.records.get(id)
     this.put(id, after, verb)
     for (const [other, undone] of others) this.#unsynced.set(other, undone)
-    this.#unsynced.set(id, { since: this.now(), before })
+    this.#unsynced.set(id, { since: this.elapsed(), before })
   }
 
   /** Undoes what only memory had. */
   crash(): void {
-    const now = this.now()
+    const now = this.elapsed()
     for (const [id, { since, before }] of [...this.#unsynced]) {
       if (now - since < SYNCED_MS) this.put(id, before, 'crash')
     }
