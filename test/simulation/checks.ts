@@ -159,7 +159,7 @@ export class Checks {
     const stored = answers.at(-1)
     if (stored === undefined) return this.#violate(`${text} is told as stored, and is not`)
     const setMs = this.#options.clockSetMs?.() ?? 0
-    const isKept = stored.expiresAt + lagMs + setMs > sent.sentAt
+    const isKept = stored.expiresAt + Math.max(0, lagMs) + setMs > sent.sentAt
     this.#demand(isKept, `${text} is told past its retention`)
     const isOwn = stored.settledBy !== undefined || text.includes(`"${sent.key} ${sent.body}"`)
     this.#demand(isOwn, `${text} is told to another request`)

@@ -220,7 +220,7 @@ export class Makings {
     making.isPast ||= before.expiresAt <= now
     if (before.response !== null) {
       return this.#demand(
-        before.expiresAt <= now,
+        before.expiresAt <= now + (this.#options.clockSetMs?.() ?? 0),
         `${verb}: the answer of ${before.key} is removed`,
       )
     }
@@ -234,6 +234,7 @@ export class Makings {
     if (verb === 'abandon') {
       this.#demand(making.abandonedAt !== undefined, `${name} is abandoned before its time`)
       making.expiresAt = making.abandonedAt ?? making.expiresAt
+      making.isPast ||= making.abandonedAt !== undefined
     }
     const isAnswered = verb === 'settle' || verb === 'make way'
     const isBuried = this.#options.tables.letters.some(({ made }) => made === before.made)

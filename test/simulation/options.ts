@@ -8,7 +8,7 @@
 import type { Quota } from '../../src/core/quota.ts'
 import type { TransactionOptions } from '../../src/engine/transaction-handler.ts'
 import { Chance } from '../engine/chance.ts'
-import { drawFeatures, type Feature } from './features.ts'
+import { drawFeatures, type Feature, SWITCHED_OFF } from './features.ts'
 import { type Plan, planOf } from './plan.ts'
 
 /** How often what goes wrong, as probabilities per exchange. */
@@ -170,12 +170,19 @@ export function plainOptions(seed: number): WorldOptions {
   }
 }
 
-/** The options of a seed, in about half of them with an operation of a shape of its own. */
-export function optionsOf(seed: number): WorldOptions {
+/**
+ * The options of a seed, in about half of them with an operation of a shape of its own.
+ *
+ * @param without - features that the world does not have, also where the seed draws them
+ */
+export function optionsOf(
+  seed: number,
+  without: ReadonlySet<Feature> = SWITCHED_OFF,
+): WorldOptions {
   const plain = plainOptions(seed)
   const chance = new Chance(seed * 15_485_863 + 13)
   if (chance.happens(0.45)) return plain
-  const features = drawFeatures(chance)
+  const features = drawFeatures(chance, without)
   const plan = planOf(chance, features, plain.retentionMs)
   const rate = (feature: Feature, ...rates: readonly [number, ...number[]]) =>
     features.has(feature) ? chance.pick(...rates) : 0

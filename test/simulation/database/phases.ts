@@ -87,6 +87,7 @@ export function beginCall(
 ): boolean {
   if (held(tables, claim) === undefined) return false
   awaitRow(tables, claim.id)
+  tables.sync()
   if (deniesEarlier) denyEarlier(tables, claim, attempt)
   if (tables.has('call-unnoted')) return true
   tables.attempts.push({

@@ -136,7 +136,7 @@ export class Tables {
   /** Puts `after` in the place of the record; `undefined` removes it. */
   put(id: string, after: RecordRow | undefined, verb: string): void {
     const before = this.records.get(id)
-    this.#unsynced.clear()
+    this.sync()
     if (after === undefined) this.records.delete(id)
     else this.records.set(id, after)
     this.versions.set(id, (this.versions.get(id) ?? 0) + 1)
@@ -152,6 +152,11 @@ export class Tables {
     this.#unsynced.set(id, { since: this.elapsed(), before })
   }
 
+  /** The disk has everything. */
+  sync(): void {
+    this.#unsynced.clear()
+  }
+
   /** Undoes what only memory had. */
   crash(): void {
     const now = this.elapsed()
@@ -162,7 +167,7 @@ export class Tables {
 
   /** Tells who watches the database. */
   changed(change: Change): void {
-    this.#unsynced.clear()
+    this.sync()
     this.#onChange(change)
   }
 
