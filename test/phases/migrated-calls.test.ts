@@ -187,6 +187,22 @@ describe('a call of a record that a deploy moves', () => {
     expect([provider.keys.length, provider.charges]).toEqual([2, 1])
   })
 
+  it.each([
+    ['may be repeated', 'must not be in the next', 'with-key', 'never'],
+    ['must not be repeated', 'may be in the next', 'never', 'with-key'],
+  ] as const)(
+    'that %s in one version and %s is not made a second time',
+    async (_was, _is, before, after) => {
+      const provider = new Provider()
+      await died(provider, before)
+      const names = ['ordered', 'charge'] as const
+      const op = paying({ provider, version: 1, names, repeat: after })
+      expect(seen(await op.run(request('k')))).toEqual(['unknown'])
+      expect(provider.keys).toHaveLength(1)
+      expect(await world.letters()).toMatchObject([{ cause: 'outcome_unknown', point: 'charge' }])
+    },
+  )
+
   it('tells `migrate` its key; a phase has none', async () => {
     const provider = new Provider()
     await died(provider)
@@ -320,9 +336,9 @@ describe('a call that a record has made', () => {
     await expect(op.run(request('k'))).rejects.toThrow('not now')
   }
 
-  function charging(keys: string[], next: string) {
+  function charging(keys: string[], next: string, repeat: Repeat = 'never') {
     return foreignCall({
-      repeat: 'never',
+      repeat,
       call: async ({ key }): Promise<string> => {
         keys.push(key)
         return 'ch'
@@ -386,8 +402,8 @@ describe('a call that a record has made', () => {
     expect(seen(await cut.run(request('k')))).toEqual(['postponed'])
     const op = moved('authorize', {
       started: phase(async () => advance('authorize')),
-      authorize: charging(keys, 'charge'),
-      charge: charging(keys, 'charged'),
+      authorize: charging(keys, 'charge', 'with-key'),
+      charge: charging(keys, 'charged', 'with-key'),
       charged: phase(async () => respond(201)),
     })
     // The name `charge` stands for a call that may have been made: a person decides.
