@@ -10,7 +10,7 @@ import { RepriseError } from '../core/errors.ts'
 import { digestValue, fingerprintRequest } from '../core/fingerprint.ts'
 import type { CanonicalOptions } from '../core/json.ts'
 import { invalid, type RunOptions, whole } from '../core/options.ts'
-import type { Origin } from '../core/record.ts'
+import { type Origin, STARTED } from '../core/record.ts'
 import { isGranted, takeClaim } from '../engine/claiming.ts'
 import type { Context } from '../engine/context.ts'
 import { BegunFlight, type Flight } from '../engine/flights.ts'
@@ -26,10 +26,10 @@ import type { Rejected, Servable } from '../engine/servable.ts'
 import { settle } from '../engine/settle.ts'
 import type { Granted } from '../engine/store.ts'
 import type { Isolation } from '../engine/transactions.ts'
-import type { TakenRecord, Work } from '../engine/work.ts'
-import { writesFirst } from './call-run.ts'
+import type { Edition, TakenRecord, Work } from '../engine/work.ts'
 import { Drive } from './drive.ts'
 import { Envelope, graphOf } from './envelope.ts'
+import { careOf } from './foreign-call.ts'
 import type { Checked, Graph } from './graph.ts'
 import { type Blueprint, type Migrate, Passage } from './passage.ts'
 import { type CompleterOptions, type CompleterPatience, resolvePatience } from './patience.ts'
@@ -58,12 +58,20 @@ export interface OperationOptions<Tx, Input>
    */
   readonly version?: number
   /**
-   * Takes up what was stored by another version of the operation, or when there were other phases.
+   * Takes up what was stored by an older version of the operation, or when there were other phases.
    *
-   * @default what is at a phase that is still there goes on, if the version is the same; a person
-   * must look at the rest
+   * @default what is at a phase that is still there goes on, if the version is the same; the rest is
+   * left to nodes of other versions
    */
   readonly migrate?: Migrate
+  /**
+   * How long a record that this version does not understand is left to nodes of other versions, in
+   * milliseconds, by the database's clock, from when only versions that do not understand it have met
+   * it. Until then requests get 503 with `Retry-After`; after that a person must look at it.
+   *
+   * @default 86400000 (a day)
+   */
+  readonly otherVersionMs?: number
   /**
    * Isolation of the phases' transactions.
    *
@@ -111,6 +119,9 @@ export interface OperationRequest {
   readonly waitMs?: number
 }
 
+/** How long a record of another version is left to others unless told otherwise, in milliseconds. */
+const OTHER_VERSION_MS = 86_400_000
+
 /** How long records of phases are kept, in milliseconds: a Friday's bug can be mended on Monday. */
 const RETENTION_MS = 259_200_000
 
@@ -141,6 +152,8 @@ export type AbandonedRecord = Pick<TakenRecord, 'id' | 'caller' | 'key' | 'recov
 export interface Completable {
   readonly name: string
   readonly reprise: Reprise<unknown>
+  /** What other nodes know this version by. */
+  readonly edition: Edition
   /** When the completer takes the work up, and when it gives up. */
   readonly patience: CompleterPatience
   /**
@@ -157,6 +170,7 @@ export interface Completable {
 export class Operation<Tx, Input> implements Servable, Completable {
   readonly name: string
   readonly reprise: Reprise<unknown>
+  readonly edition: Edition
   readonly patience: CompleterPatience
   readonly #options: OperationOptions<Tx, Input>
   readonly #blueprint: Blueprint
@@ -176,10 +190,15 @@ export class Operation<Tx, Input> implements Servable, Completable {
     // Whatever its transactions are, adapters do not look at them.
     this.reprise = (options.reprise as Reprise<unknown>).with(own)
     this.patience = resolvePatience(options.completer)
+    const version = whole('version', options.version ?? 1, 1)
+    const graph = graphOf(nodes)
+    const otherVersionMs = options.otherVersionMs ?? OTHER_VERSION_MS
+    this.edition = {
+      ...{ operation: name, version: `${version}-${graph}` },
+      otherVersionMs: whole('otherVersionMs', otherVersionMs, 0),
+    }
     this.#blueprint = {
-      ...{ name, nodes, migrate: options.migrate },
-      version: whole('version', options.version ?? 1, 1),
-      graph: graphOf(nodes),
+      ...{ name, nodes, version, graph, edition: this.edition, migrate: options.migrate },
       isolation: options.isolation ?? 'serializable',
       attemptsMax: whole('transactionAttemptsMax', options.transactionAttemptsMax ?? 10, 1),
       retryAfterMs: whole('retryAfterMs', options.retryAfterMs ?? 5000, 0),
@@ -214,21 +233,26 @@ export class Operation<Tx, Input> implements Servable, Completable {
     const named = { ...request, operation: this.name }
     const tokens = { owner: random.token(), startedAt: clock.now() }
     const job = createJob(named, this.reprise.options, tokens)
-    const { version, graph } = this.#blueprint
+    const { version, graph, nodes } = this.#blueprint
+    const first = nodes.get(STARTED)
+    const care = first === undefined ? null : careOf(first)
     const envelope = new Envelope(job.options, job.identity.id)
     const sealed = () =>
-      envelope.sealInput({ token: random.token(), version, graph, input: valid.value })
-    const own = { input: sealed, writesFirst: writesFirst(this.#blueprint.nodes) }
+      envelope.sealInput({ token: random.token(), version, graph, care, input: valid.value })
+    // A call that leaves no notes comes before any commit.
+    const own = { input: sealed, writesFirst: care !== 'unnoted' }
     return settle(context, job, () => this.#start({ ...job, ...own }))
   }
 
   async resume(taken: TakenRecord): Promise<RunResult> {
     const drive = this.#drive({ job: this.#jobOf(taken), claim: taken.claim, actor: 'completer' })
-    if (taken.tries > this.patience.triesMax) {
+    const { recoveryPoint, state, input } = taken
+    const start = { outcome: 'resume', recoveryPoint, state, input } as const
+    // A version that does not understand the record does not judge how often it was tried either.
+    if (taken.tries > this.patience.triesMax && (await drive.understands(start))) {
       return drive.bury('attempts_exhausted', await this.#lastError(taken.id))
     }
-    const { recoveryPoint, state, input } = taken
-    return drive.run({ outcome: 'resume', recoveryPoint, state, input })
+    return drive.run(start)
   }
 
   async abandon({ id, caller, key, recoveryPoint, input }: AbandonedRecord): Promise<void> {
