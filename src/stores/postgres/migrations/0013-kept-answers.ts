@@ -142,5 +142,31 @@ end
 $$;
 `
 
+const QUOTAS = `
+-- As in step 8, but there is never room in a quota of no keys; for how long is not asked.
+create or replace function reprise.room_in(p_caller text, p_keys integer)
+  returns double precision language plpgsql
+  set enable_sort = off set enable_seqscan = off set enable_bitmapscan = off as $$
+declare
+  moment timestamptz := clock_timestamp();
+begin
+  if p_keys < 1 then
+    return 1;
+  end if;
+  return (select reprise.ms_between(moment, r.counts_until)
+            from reprise.records r
+           where hashtextextended(r.caller, 0) = hashtextextended(p_caller, 0)
+             and r.caller = p_caller and r.counts_until > moment
+           order by r.counts_until desc
+          offset p_keys - 1
+           limit 1);
+end
+$$;
+`
+
 /** The thirteenth step. Versions before it cannot put a record before a person with it. */
-export const keptAnswers: Migration = { number: 13, breaking: true, sql: LETTERS }
+export const keptAnswers: Migration = {
+  number: 13,
+  breaking: true,
+  sql: [LETTERS, QUOTAS].join(''),
+}
