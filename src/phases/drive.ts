@@ -17,7 +17,7 @@
 import { SEAL_BROKEN } from '../core/error-table.ts'
 import { isRepriseError, RepriseError } from '../core/errors.ts'
 import { STARTED } from '../core/record.ts'
-import { BURIED_MS, type BurialCause } from '../engine/letters.ts'
+import type { BurialCause } from '../engine/letters.ts'
 import type { RunResult } from '../engine/result.ts'
 import { TransactionEnded } from '../engine/stage.ts'
 import type { Granted } from '../engine/store.ts'
@@ -140,7 +140,7 @@ export class Drive<Tx> {
 
   async #bury(cause: BurialCause, error: string | null): Promise<RunResult> {
     const { context, work, claim, job } = this.#passage
-    const retentionMs = Math.max(BURIED_MS, job.retentionMs)
+    const { retentionMs } = job
     const isBuried = await context.call(job, () => {
       return work.letters.bury(claim, { cause, error, retentionMs })
     })

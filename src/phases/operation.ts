@@ -9,7 +9,9 @@ import { INPUT_INVALID, TRANSACTIONS_UNSUPPORTED } from '../core/error-table.ts'
 import { RepriseError } from '../core/errors.ts'
 import { digestValue, fingerprintRequest } from '../core/fingerprint.ts'
 import type { CanonicalOptions } from '../core/json.ts'
+import { isLater } from '../core/later.ts'
 import { invalid, type RunOptions, whole } from '../core/options.ts'
+import { NO_KEYS } from '../core/quota.ts'
 import { type Origin, STARTED } from '../core/record.ts'
 import { isGranted, takeClaim } from '../engine/claiming.ts'
 import type { Context } from '../engine/context.ts'
@@ -33,7 +35,7 @@ import { careOf } from './foreign-call.ts'
 import type { Checked, Graph } from './graph.ts'
 import { type Blueprint, type Migrate, Passage } from './passage.ts'
 import { type CompleterOptions, type CompleterPatience, resolvePatience } from './patience.ts'
-import { rejected, type Schema, validate } from './schema.ts'
+import { rejected, type Schema, thrown, type Verdict, validate } from './schema.ts'
 
 /** What is known of a record that nobody finished within its retention. */
 export interface Abandoned<Input> {
@@ -213,7 +215,7 @@ export class Operation<Tx, Input> implements Servable, Completable {
   async run({ input, ...request }: OperationRequest): Promise<RunResult> {
     const body = input === undefined ? null : digestValue(input)
     const fingerprints = fingerprintRequest({ method: '', path: this.name, body })
-    const result = await this.serve({ ...request, fingerprints }, input)
+    const result = await this.serve({ ...request, fingerprints }, () => input)
     if (result.outcome !== 'rejected') return result
     throw new RepriseError(INPUT_INVALID, result.occurrence.detail)
   }
@@ -222,26 +224,31 @@ export class Operation<Tx, Input> implements Servable, Completable {
     return valueOfBody(body, options)
   }
 
+  /**
+   * The schema holds for fresh requests. A request that was taken before the schema was changed is
+   * answered, or goes on with the input that was stored: a schema that refuses the input, throws or
+   * takes long is asked only where no record stands for the request.
+   */
   async serve(
     request: Omit<RunRequest, 'operation'>,
-    input: unknown,
+    read: () => unknown,
   ): Promise<RunResult | Rejected> {
-    const valid = await validate(this.#options.input, input)
-    if ('issues' in valid) return rejected(valid)
-    const context = this.#context
-    const { random, clock } = context
+    const { random, clock } = this.#context
     const named = { ...request, operation: this.name }
     const tokens = { owner: random.token(), startedAt: clock.now() }
     const job = createJob(named, this.reprise.options, tokens)
-    const { version, graph, nodes } = this.#blueprint
-    const first = nodes.get(STARTED)
-    const care = first === undefined ? null : careOf(first)
-    const envelope = new Envelope(job.options, job.identity.id)
-    const sealed = () =>
-      envelope.sealInput({ token: random.token(), version, graph, care, input: valid.value })
-    // A call that leaves no notes comes before any commit.
-    const own = { input: sealed, writesFirst: care !== 'unnoted' }
-    return settle(context, job, () => this.#start({ ...job, ...own }))
+    let verdict = await this.#judge(read)
+    if ('later' in verdict) {
+      const known = await this.#takeUp(job)
+      if (known !== undefined) return known
+      verdict = await verdict.later
+    }
+    if ('value' in verdict) return this.#run(job, verdict.value)
+    // Looked for after the verdict: whoever is refused is told so of a key that was free.
+    const known = await this.#takeUp(job)
+    if (known !== undefined) return known
+    if ('thrown' in verdict) throw verdict.thrown
+    return rejected(verdict)
   }
 
   async resume(taken: TakenRecord): Promise<RunResult> {
@@ -261,6 +268,50 @@ export class Operation<Tx, Input> implements Servable, Completable {
     const stored = await new Envelope(this.reprise.options, id).openInput(input)
     // It was stored as the schema made it.
     await onAbandon({ caller, key, point: recoveryPoint, input: stored.input as Input })
+  }
+
+  /** Reads and validates the input; what comes later is not waited for. */
+  async #judge(
+    read: () => unknown,
+  ): Promise<Verdict<Input> | { readonly later: Promise<Verdict<Input>> }> {
+    try {
+      const verdict = validate(this.#options.input, await read())
+      return isLater(verdict) ? { later: verdict } : verdict
+    } catch (error) {
+      return thrown(error)
+    }
+  }
+
+  /** Runs a request whose input is valid, or takes up what stands for it. */
+  #run(job: Job, input: Input): Promise<RunResult> {
+    const { random } = this.#context
+    const { version, graph, nodes } = this.#blueprint
+    const first = nodes.get(STARTED)
+    const care = first === undefined ? null : careOf(first)
+    const envelope = new Envelope(job.options, job.identity.id)
+    const sealed = () => envelope.sealInput({ token: random.token(), version, graph, care, input })
+    // A call that leaves no notes comes before any commit.
+    const own = { input: sealed, writesFirst: care !== 'unnoted' }
+    return settle(this.#context, job, () => this.#start({ ...job, ...own }))
+  }
+
+  /**
+   * Takes up what stands for a request whose input is not known to be valid. Its claim makes no
+   * record, so there is never one that a worker would drive on with that input. `undefined` when
+   * nothing stands for it.
+   */
+  async #takeUp(job: Job): Promise<RunResult | undefined> {
+    const context = this.#context
+    const { store } = context
+    const found = await context.call(job, () => {
+      return context.whenReady(() => store.find(job.identity.id))
+    })
+    if (found === undefined || found.status === 'expired') return undefined
+    // A flight of its own: requests whose input is valid must not be refused with it.
+    const request = `${job.request} unchecked`
+    const own = { ...job, request, quota: NO_KEYS, input: noInput }
+    const result = await settle(context, own, () => this.#start(own))
+    return result.outcome === 'over_quota' ? undefined : result
   }
 
   /** Begins a flight: claims, and runs the phases if the claim is granted. */
@@ -304,6 +355,11 @@ export class Operation<Tx, Input> implements Servable, Completable {
     const history = await this.#work.history(id)
     return history.findLast(({ error }) => error !== null)?.error ?? null
   }
+}
+
+/** What a claim brings that makes no record: nobody reads it, and no input would open. */
+async function noInput(): Promise<Uint8Array> {
+  return new Uint8Array()
 }
 
 interface Driving {

@@ -4,13 +4,14 @@
  * @module
  */
 
-import type {
-  Burial,
-  DeadLetter,
-  HistoryEntry,
-  LetterQuery,
-  Settlement,
-  UnknownBurial,
+import {
+  BURIED_MS,
+  type Burial,
+  type DeadLetter,
+  type HistoryEntry,
+  type LetterQuery,
+  type Settlement,
+  type UnknownBurial,
 } from '../../../src/engine/letters.ts'
 import type { Claim } from '../../../src/engine/store.ts'
 import { held } from './records.ts'
@@ -27,6 +28,10 @@ export function historyOf(tables: Tables, id: string, since: number): readonly H
     .map(({ number: _number, recordId: _recordId, ...entry }) => entry)
 }
 
+/** Of what nobody puts before a person by a claim, only the record says how long it is kept. */
+type RecordBurial = Pick<Burial, 'cause' | 'error' | 'isUntold'> &
+  Partial<Pick<Burial, 'retentionMs'>>
+
 /**
  * Puts a record before a person, unless it lies there already. Of what was no operation of phases the
  * app need not be told.
@@ -34,20 +39,26 @@ export function historyOf(tables: Tables, id: string, since: number): readonly H
 export function buryRecord(
   tables: Tables,
   record: RecordRow,
-  { cause, error, isUntold = false }: Pick<Burial, 'cause' | 'error' | 'isUntold'>,
+  { cause, error, isUntold = false, retentionMs: answerMs = 0 }: RecordBurial,
 ): void {
+  const retentionMs = Math.max(answerMs, record.expiresAt - record.createdAt)
   const tellAfter = isUntold && record.input !== null ? tables.now() : null
   const there = tables.letters.find(
     ({ id, made, settledAt }) => id === record.id && made === record.made && settledAt === null,
   )
   if (there !== undefined) {
-    return replace(tables, { ...there, tellAfter: tellAfter ?? there.tellAfter })
+    const kept = Math.max(there.retentionMs, retentionMs)
+    return replace(tables, {
+      ...there,
+      tellAfter: tellAfter ?? there.tellAfter,
+      retentionMs: kept,
+    })
   }
   const { id, caller, operation, key, fingerprint, fence, tries, input, state, origin } = record
   const letter: LetterRow = {
     ...{ letter: String(tables.number()), id, caller, operation, key, fingerprint, fence, tries },
     ...{ input, state, origin, cause, error, point: record.recoveryPoint, made: record.made },
-    tellAfter,
+    ...{ tellAfter, retentionMs },
     history: historyOf(tables, id, record.createdAt),
     ...{ createdAt: record.createdAt, buriedAt: tables.now(), settledAt: null, settlement: null },
   }
@@ -77,7 +88,7 @@ export function bury(tables: Tables, claim: Claim, burial: Burial): boolean {
     tables.attempts = tables.attempts.filter(({ recordId }) => recordId !== claim.id)
   } else {
     const recoveryPoint = tables.has('burial-resumable') ? record.recoveryPoint : null
-    const kept = Math.max(record.expiresAt, tables.now() + burial.retentionMs)
+    const kept = Math.max(record.expiresAt, tables.now() + Math.max(BURIED_MS, burial.retentionMs))
     const buried = { ...record, recoveryPoint, owner: null, leaseUntil: null, expiresAt: kept }
     tables.put(claim.id, buried, 'bury')
   }
@@ -202,7 +213,7 @@ function settledRecord(
     response: finish?.response ?? null,
     resource: finish?.resource ?? null,
     finishedAt: isResumed ? null : now,
-    expiresAt: now + retentionMs,
+    expiresAt: now + Math.max(retentionMs, letter.retentionMs),
   }
 }
 
@@ -223,6 +234,7 @@ function replace(tables: Tables, letter: LetterRow): void {
 }
 
 function bare(row: LetterRow): DeadLetter {
-  const { made: _made, fingerprint: _fingerprint, tellAfter: _tellAfter, ...letter } = row
+  const { made: _made, fingerprint: _fingerprint, tellAfter: _tellAfter, ...rest } = row
+  const { retentionMs: _retentionMs, ...letter } = rest
   return letter
 }

@@ -48,6 +48,8 @@ export interface LetterRow extends DeadLetter {
   readonly cause: BurialCause
   /** From when on the app is to be told of it; `null` when it was, or need not be. */
   readonly tellAfter: number | null
+  /** How long the answer that settles it is kept at least, in milliseconds. */
+  readonly retentionMs: number
 }
 
 /** A row of the app's own. */

@@ -13,12 +13,13 @@ import { cheaperBegin } from './0010-cheaper-begin.ts'
 import { outlasted } from './0011-outlasted.ts'
 import { cheaperEnds } from './0012-cheaper-ends.ts'
 import { editions } from './0013-editions.ts'
+import { keptAnswers } from './0014-kept-answers.ts'
 
 /** Every step of the schema, in order. */
 export function migrations(schema: string): readonly Migration[] {
   const first = [records, transactions, work, letters, stats, admin]
   const later = [fewerIndexes, quota, firstStatement, cheaperBegin, outlasted, cheaperEnds]
-  const latest = [editions]
+  const latest = [editions, keptAnswers]
   return [...first, ...later, ...latest].map((step) => ({ ...step, sql: placed(step.sql, schema) }))
 }
 
