@@ -168,6 +168,7 @@ export function payment(parts: AppParts, version: 1 | 2): Operation<SimulatedTx,
   const settings = {
     ...{ reprise, input: ORDER, isolation, leaseMs, retentionMs, waitMs, storeTimeoutMs },
     completer: { graceMs, retryMs: 1000, retryMsMax: 4000, triesMax: 6 },
+    otherVersionMs: 5000,
     retryAfterMs: 500,
   }
   const { started, rideMade } = firstPhases(parts)
