@@ -83,9 +83,8 @@ describe('a call of a record that a deploy moves', () => {
       }),
     }
     // The compiler does not know the names of the points.
-    return operation('pay', migrate === undefined ? options : { ...options, migrate }, {
-      ...(phases as never),
-    })
+    const given = migrate === undefined ? options : { ...options, migrate }
+    return operation('pay', given, phases as never)
   }
 
   /** Makes the call in version 1, and dies before it hears of it. */

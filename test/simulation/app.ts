@@ -37,6 +37,9 @@ import type { Wire } from './wire.ts'
 /** On whose behalf everything is asked. */
 export const CALLER = 'acct'
 
+/** How long a version leaves to others what it does not understand, in milliseconds. */
+export const OTHER_VERSION_MS = 5000
+
 /** What the app is made of. */
 export interface AppParts {
   readonly machine: Pick<Machine, 'clock' | 'name'>
@@ -194,6 +197,7 @@ export function settingsOf({ reprise, options }: AppParts) {
   return {
     ...{ reprise, input: ORDER, isolation, leaseMs, retentionMs, waitMs, storeTimeoutMs },
     completer: { graceMs, retryMs: 1000, retryMsMax: 4000, triesMax: 6 },
+    otherVersionMs: OTHER_VERSION_MS,
     retryAfterMs: 500,
   }
 }

@@ -13,6 +13,7 @@
 import { isRepriseError } from '../../src/core/errors.ts'
 import { digestValue, fingerprintRequest } from '../../src/core/fingerprint.ts'
 import type { OverQuotaResult, RunResult } from '../../src/engine/result.ts'
+import { OTHER_VERSION_MS } from './app.ts'
 import type { AppRow, Change, JobRow, LetterRow } from './database/tables.ts'
 import type { Deed, Ledger } from './ledger.ts'
 import { areApart, type Making, type MakingOptions, Makings, type Wording } from './makings.ts'
@@ -265,10 +266,12 @@ export class Checks {
   #buried({ cause, key, made }: LetterRow): void {
     const { versionOf, running, tables, plan } = this.#options
     if (cause !== 'graph_changed' || plan === undefined) return
-    const writer = this.#makings.get(made)?.writer ?? 1
+    const { writer = 1, writtenAfter = 0 } = this.#makings.get(made) ?? {}
     const isOlder = (versionOf?.(tables.asker) ?? 1) < writer
     const isKnown = running?.().some((version) => version >= writer) === true
-    const isHealthy = isOlder && isKnown
+    const isEarly = tables.elapsed() - writtenAfter < OTHER_VERSION_MS
+    const isSet = (this.#options.clockSetMs?.() ?? 0) > 0
+    const isHealthy = isOlder && isKnown && isEarly && !isSet
     this.#demand(!isHealthy, `${key} is of a newer version and is buried by an older one`)
     if (isOlder) this.#count('buried after a rollback')
   }

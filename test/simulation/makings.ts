@@ -36,6 +36,8 @@ export interface Making {
   readonly madeAfter: number
   /** Which version of the operation has written its state. */
   writer: number
+  /** When, by a clock that nobody sets. */
+  writtenAfter: number
   /** Whether it was past its retention when it went: the clock may be set back after that. */
   isPast: boolean
 }
@@ -107,7 +109,8 @@ export class Makings {
   inWords({ ago, isLive }: Wording): string {
     const makings = [...this.#makings.values()]
     const known = makings.map(({ id, createdAt, expiresAt, abandonedAt, ...all }) => {
-      const { made: _made, madeAfter: _madeAfter, token: _token, ...rest } = all
+      const { made: _made, madeAfter: _madeAfter, token: _token, ...most } = all
+      const { writtenAfter: _writtenAfter, ...rest } = most
       const abandoned = abandonedAt === undefined ? '' : ago(abandonedAt)
       return [id.slice(0, 4), ago(createdAt), ago(expiresAt), abandoned, rest]
     })
@@ -147,6 +150,7 @@ export class Makings {
     this.#counts(verb, making, after)
     if (after.state !== before?.state) {
       making.writer = this.#options.versionOf?.(this.#options.tables.asker) ?? making.writer
+      making.writtenAfter = this.#options.tables.elapsed()
     }
     if (verb === 'take') making.abandonedAt = isPast ? before.expiresAt : undefined
     this.#moves(making, after, verb)
@@ -249,6 +253,7 @@ export class Makings {
       ...{ abandonedAt: undefined, answer: undefined, settledBy: undefined, isPast: false },
       ...{ token: tokenOf(input), madeAfter: this.#options.tables.elapsed() },
       writer: this.#options.versionOf?.(this.#options.tables.asker) ?? 1,
+      writtenAfter: this.#options.tables.elapsed(),
     }
     this.#makings.set(made, making)
     return making

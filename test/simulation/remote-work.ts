@@ -31,6 +31,7 @@ import {
   beginPhase,
   begunCall,
   endPhase,
+  leavePhase,
   stopPhase,
   takeAbandoned,
   takeUnfinished,
@@ -51,11 +52,13 @@ export function remoteWork(tables: Tables, wire: Wire): Work<SimulatedTx> {
       },
       beginCall: (claim, attempt, earlier) =>
         ask('begin call', () => beginCall(tables, { claim, attempt }, earlier)),
-      begunCall: (id, point) => ask('begun call', () => begunCall(tables, id, point)),
+      begunCall: (id, key) => ask('begun call', () => begunCall(tables, id, key)),
       stop: (claim, attempt, stop) =>
         ask(`stop ${stop.ending}`, () => stopPhase(tables, { claim, attempt }, stop)),
-      takeUnfinished: (operation, request, patience) =>
-        ask('take unfinished', () => takeUnfinished(tables, { operation, request }, patience)),
+      leave: (claim, attempt, leaving) =>
+        ask('leave', () => leavePhase(tables, { claim, attempt }, leaving)),
+      takeUnfinished: (edition, request, patience) =>
+        ask('take unfinished', () => takeUnfinished(tables, { edition, request }, patience)),
       classify: faultOf,
     },
     jobs: {
@@ -81,7 +84,7 @@ export function remoteWork(tables: Tables, wire: Wire): Work<SimulatedTx> {
       sweep: async (limit) => sweepLetters(tables, limit),
     },
     counts: { add: async () => true, read: async () => [], sweep: async () => 0 },
-    history: (id) => ask('history', () => historyOf(tables, id, Number.NEGATIVE_INFINITY)),
+    history: (id) => ask('history', () => historyOf(tables, id)),
     sweepHistory: (limit) => ask('sweep history', () => sweepHistory(tables, limit)),
     beat: () => ask('beat', () => {}),
     workers: async () => [],
@@ -170,7 +173,9 @@ function jobBatch(
 }
 
 function sweepHistory(tables: Tables, limit: number): number {
-  const left = tables.attempts.filter(({ recordId }) => !tables.records.has(recordId))
+  const left = tables.attempts.filter(
+    ({ recordId, made }) => tables.records.get(recordId)?.made !== made,
+  )
   const swept = new Set(left.slice(0, limit))
   tables.attempts = tables.attempts.filter((one) => !swept.has(one))
   return swept.size

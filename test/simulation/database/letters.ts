@@ -18,14 +18,11 @@ import { held } from './records.ts'
 import { awaitRow, isFree, rowLock } from './session.ts'
 import type { LetterRow, RecordRow, Tables } from './tables.ts'
 
-/** History reaches back this long before a record was made, in milliseconds. */
-const HISTORY_MS = 60_000
-
-/** What was tried on a record since then. */
-export function historyOf(tables: Tables, id: string, since: number): readonly HistoryEntry[] {
+/** What was tried on this making of a record; on all of them unless told which. */
+export function historyOf(tables: Tables, id: string, making?: number): readonly HistoryEntry[] {
   return tables.attempts
-    .filter(({ recordId, beganAt }) => recordId === id && beganAt >= since - HISTORY_MS)
-    .map(({ number: _number, recordId: _recordId, ...entry }) => entry)
+    .filter(({ recordId, made }) => recordId === id && made === (making ?? made))
+    .map(({ number: _number, recordId: _recordId, made: _made, ...entry }) => entry)
 }
 
 /** Of what nobody puts before a person by a claim, only the record says how long it is kept. */
@@ -59,7 +56,7 @@ export function buryRecord(
     ...{ letter: String(tables.number()), id, caller, operation, key, fingerprint, fence, tries },
     ...{ input, state, origin, cause, error, point: record.recoveryPoint, made: record.made },
     ...{ tellAfter, retentionMs },
-    history: historyOf(tables, id, record.createdAt),
+    history: historyOf(tables, id, record.made),
     ...{ createdAt: record.createdAt, buriedAt: tables.now(), settledAt: null, settlement: null },
   }
   tables.letters.push(letter)
@@ -184,10 +181,13 @@ export function settleLetter(tables: Tables, number: string, settlement: Settlem
   return true
 }
 
-/** A call that was never heard of again is settled with its letter. */
+/** A call that was never heard of again, or only denied, is settled with its letter. */
 function endCalls(tables: Tables, letter: LetterRow): void {
   const isEnded = (one: (typeof tables.attempts)[number]) =>
-    one.recordId === letter.id && one.endedAt === null && one.beganAt <= letter.buriedAt
+    one.recordId === letter.id &&
+    one.made === letter.made &&
+    one.fence <= letter.fence &&
+    (one.endedAt === null || one.ending === 'denied')
   tables.attempts = tables.attempts.map((one) =>
     isEnded(one) ? { ...one, endedAt: tables.now(), ending: 'settled' as const } : one,
   )

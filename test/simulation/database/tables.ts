@@ -18,11 +18,19 @@ export interface RecordRow extends KeyRecord {
   readonly tries: number
   /** Until when it counts for the quota that it was made under; `null` without one. */
   readonly countsUntil: number | null
+  /** When other versions were left to take it up; not there once a worker has. */
+  readonly resumeAt?: number | undefined
+  /** The fence of the worker that took it last. */
+  readonly drivenFence?: number
+  /** Since when, by which versions and at which fence it was left last. */
+  readonly left?: { readonly since: number; readonly by: readonly string[]; readonly fence: number }
 }
 
 /** A line of history. */
 export interface AttemptRow extends HistoryEntry {
   readonly number: number
+  /** Of which making of the record. */
+  readonly made: number
   readonly recordId: string
 }
 
