@@ -85,7 +85,7 @@ function schemaOf({ isStrict }: Version): Schema<Order> {
 function migration({ checks }: AppParts, plan: Plan, number: number): Migrate {
   const own = versionOf(plan, number)
   const known = plan.versions.slice(0, number)
-  return ({ version, point, state, input }) => {
+  return ({ version, point, state, input, call }) => {
     const writer = known.find(
       (one) => one.number === version && [...one.names.values()].includes(point),
     )
@@ -94,19 +94,28 @@ function migration({ checks }: AppParts, plan: Plan, number: number): Migrate {
     const name = own.names.get(id)
     if (name !== undefined && name !== point) checks.note('migrate renames')
     if (name !== undefined) return { point: name, state }
-    checks.note('migrate skips')
     // The app stored both.
-    const done = (state as Progress | undefined)?.done ?? []
-    return { point: pointAfter(own, [...done, id], input as Order), state }
+    const { by, done = [] } = (state ?? {}) as Partial<Progress>
+    const skipped = [...done, id]
+    const next = pointAfter(own, skipped, input as Order)
+    const moved = { point: next, state: { by, done: skipped } }
+    if (call === null) {
+      checks.note('migrate skips a phase')
+      return moved
+    }
+    // A call that was perhaps made is not carried on by another one.
+    const isPhase = own.order.some((site) => own.names.get(site.id) === next && !site.call)
+    checks.note(isPhase ? 'migrate settles a call' : 'migrate leaves a call to a person')
+    return isPhase ? { ...moved, call: 'settled' } : null
   }
 }
 
-/** The first site that is not done. */
+/** The first site that is not done; what a later version has put at the start is not made up for. */
 function pointAfter({ order, names }: Version, done: readonly string[], input: Order): string {
   const branch = branchOf(input)
-  const next = order.find(
-    ({ id, branch: only }) => !done.includes(id) && (only ?? branch) === branch,
-  )
+  const next = order
+    .slice(1)
+    .find(({ id, branch: only }) => !done.includes(id) && (only ?? branch) === branch)
   return names.get(next?.id ?? 'end') ?? 'end'
 }
 
