@@ -155,9 +155,9 @@ type Completable = RunningApi['operations'][number]
 
 /** The same operation, taken up sooner. */
 function hastened(operation: Completable): Completable {
-  const { name, reprise, patience } = operation
+  const { name, reprise, edition, patience } = operation
   return {
-    ...{ name, reprise, patience: { ...patience, ...HASTE } },
+    ...{ name, reprise, edition, patience: { ...patience, ...HASTE } },
     resume: (taken) => operation.resume(taken),
     abandon: (taken) => operation.abandon(taken),
   }

@@ -153,7 +153,7 @@ export class Guard<Req, Tx> {
   }
 
   async #serve(serve: Servable, asked: Asking<Req, Tx>, run: LookedAt): Promise<Protected> {
-    const result = await serve.serve(digested(run), await this.#input(serve, asked))
+    const result = await serve.serve(digested(run), () => this.#input(serve, asked))
     if (result.outcome !== 'rejected') return this.#answer(asked, run, result)
     return this.#reject(asked.exchange, { ...result.occurrence, key: run.key })
   }

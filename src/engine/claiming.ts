@@ -7,6 +7,7 @@
 import { IDENTITY_INVALID, STORE_UNAVAILABLE } from '../core/error-table.ts'
 import { isRepriseError, RepriseError } from '../core/errors.ts'
 import { isLater } from '../core/later.ts'
+import { NO_KEYS } from '../core/quota.ts'
 import { STARTED } from '../core/record.ts'
 import type { Context } from './context.ts'
 import type { Job } from './job.ts'
@@ -86,11 +87,11 @@ export async function lookAt<Tx>(context: Context<Tx>, job: Job): Promise<Refusa
   }
   if (found.status !== 'finished') return undefined
 
-  // The claim of a finished record is refused with its answer and for how long that is kept.
-  // It makes none within a quota: what is made where it has vanished meanwhile is withdrawn.
-  const request = { ...(await claimRequest(job)), quota: undefined }
+  // The claim of a finished record is refused with its answer and for how long that is kept. Where the
+  // record has vanished meanwhile it makes none, and what it takes up of a later run it gives back.
+  const request = { ...(await claimRequest(job)), quota: NO_KEYS }
   const result = await askOnce(context, job, { request, asking: { hasFailed: true, lapses: 0 } })
-  if (!isGranted(result)) return result
+  if (!isGranted(result)) return result.outcome === 'over_quota' ? undefined : result
   await context.call(job, () => withdraw(context, result.claim))
   return undefined
 }

@@ -25,7 +25,7 @@ import type { Context } from './context.ts'
 import { BegunFlight, EarlyResult, type Flight } from './flights.ts'
 import type { Job } from './job.ts'
 import { Lease, type LeaseKeeping } from './lease.ts'
-import { BURIED_MS, type Burial } from './letters.ts'
+import type { Burial } from './letters.ts'
 import { type Persisted, persist } from './persist.ts'
 import { type Executed, type RunResult, unstored } from './result.ts'
 import { type Handler, LeaseRun } from './run.ts'
@@ -263,7 +263,7 @@ async function unmarked(): Promise<void> {}
 
 function burialOf({ retentionMs }: Job): Burial {
   const error = 'recover() could not tell what became of it'
-  return { cause: 'outcome_unknown', error, retentionMs: Math.max(BURIED_MS, retentionMs) }
+  return { cause: 'outcome_unknown', error, retentionMs }
 }
 
 /** A policy that throws knows nothing of the effect: the record stays as after a crash. */

@@ -25,7 +25,10 @@ export interface Burial {
   readonly cause: BurialCause
   /** What went wrong last, in words. */
   readonly error: string | null
-  /** How long the record is kept for its settlement, in milliseconds. */
+  /**
+   * How long the answer that settles it is kept at least, in milliseconds. The record waits for its
+   * settlement for as long, and for {@link BURIED_MS} at least.
+   */
   readonly retentionMs: number
   /**
    * Whether the app is still to be told that nobody finished it.
@@ -88,7 +91,10 @@ export interface Settlement {
   readonly way: 'happened' | 'resume' | 'give_up'
   /** The answer that later requests get; `null` to resume. */
   readonly finish: Finish | null
-  /** How long the record is kept from now, in milliseconds. */
+  /**
+   * How long the record is kept from now, in milliseconds; longer where the request was to be kept
+   * longer.
+   */
   readonly retentionMs: number
   readonly author: string
   readonly note: string

@@ -26,6 +26,10 @@ export interface Servable {
   readonly reprise: Reprise<unknown>
   /** What a body says, as the input. */
   read(body: ReadBody, options: CanonicalOptions): unknown
-  /** Takes a request through all phases, or as far as they get. */
-  serve(request: Omit<RunRequest, 'operation'>, input: unknown): Promise<RunResult | Rejected>
+  /**
+   * Takes a request through all phases, or as far as they get.
+   *
+   * @param read - gives the input; what it throws is thrown where no record stands for the request
+   */
+  serve(request: Omit<RunRequest, 'operation'>, read: () => unknown): Promise<RunResult | Rejected>
 }

@@ -63,7 +63,11 @@ export interface ClaimRequest extends RecordIdentity {
    */
   readonly writesFirst?: boolean | undefined
   readonly origin: Origin
-  /** How many fresh keys the caller may bring; without one, the record made here counts for none. */
+  /**
+   * How many fresh keys the caller may bring; without one, the record made here counts for none. With
+   * a quota of no keys the claim takes up what is there and makes nothing: where there is nothing,
+   * the answer is `over_quota`.
+   */
   readonly quota?: Quota | undefined
 }
 

@@ -82,6 +82,31 @@ export interface Stop {
  */
 export type BegunCall = 'open' | 'denied'
 
+/** An operation as one node has it: other nodes may have other versions of it. */
+export interface Edition {
+  /** Its name. */
+  readonly operation: string
+  /** Its version and a digest of its phases, without a comma. */
+  readonly version: string
+  /**
+   * How long a record that this version does not understand is left to others, in milliseconds from
+   * when only versions that do not understand it have met it.
+   */
+  readonly otherVersionMs: number
+}
+
+/** Why a version leaves a record to others. */
+export interface Leaving extends Edition {
+  /** What it does not understand, in words. */
+  readonly error: string
+}
+
+/**
+ * What became of a record that a version wants to leave to others: `left`, the lease is given up;
+ * `over`, no other version came in time, and nothing was done; `lost`, the claim was lost.
+ */
+export type Left = 'left' | 'over' | 'lost'
+
 /** An unfinished record, taken by a worker. */
 export interface TakenRecord extends RecordIdentity {
   readonly claim: Claim
@@ -131,13 +156,18 @@ export interface PhaseStore<Tx> {
     attempt: Attempt,
     earlier: { readonly deniesEarlier: boolean },
   ): Promise<boolean>
-  /** What is known of the calls that were begun from this point; `undefined` if nothing is open. */
-  begunCall(id: string, point: string): Promise<BegunCall | undefined>
+  /** What is known of the calls that were begun under this key; `undefined` if nothing is open. */
+  begunCall(id: string, callKey: string): Promise<BegunCall | undefined>
   /** Gives the lease up and notes why. `false`, writing nothing, if the claim was lost. */
   stop(claim: Claim, attempt: Attempt, stop: Stop): Promise<boolean>
+  /**
+   * Leaves the record to nodes with other versions of the operation: gives the lease up, and counts no
+   * try. {@link takeUnfinished} gives it to this version again when nobody else took it up in time.
+   */
+  leave(claim: Claim, attempt: Attempt, leaving: Leaving): Promise<Left>
   /** Takes one unfinished record of the operation whose time has come. */
   takeUnfinished(
-    operation: string,
+    edition: Edition,
     request: TakeRequest,
     patience: Patience,
   ): Promise<TakenRecord | undefined>

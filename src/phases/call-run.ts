@@ -5,7 +5,6 @@
  * @module
  */
 
-import { STARTED } from '../core/record.ts'
 import type { Cancel } from '../engine/clock.ts'
 import { Lease } from '../engine/lease.ts'
 import type { Stop } from '../engine/work.ts'
@@ -14,7 +13,9 @@ import {
   CALL_TIMEOUT_MS,
   type CallContext,
   type CallWork,
+  type Care,
   type Certainty,
+  careOf,
   certaintyOf,
   type Reconciled,
   understood,
@@ -22,7 +23,7 @@ import {
   willNotHappen,
 } from './foreign-call.ts'
 import { messageOf } from './message.ts'
-import type { Blueprint, Passage } from './passage.ts'
+import type { Passage } from './passage.ts'
 import { LeaseLost, type PhaseRun, type Place } from './phase-run.ts'
 import type { RetryLater, Step } from './step.ts'
 
@@ -64,10 +65,11 @@ export class CallRun<Tx> {
   async run(place: Place, work: CallWork): Promise<Step | Postponed | Bury> {
     const { context, job, work: store, claim } = this.#passage
     this.#passage.begin()
-    const call: Calling = { place, work, key: derivedKey(place.token, place.point) }
+    const key = derivedKey(place.token, place.storedPoint)
+    const call: Calling = { place, work, key, care: careWith(place, work) }
     const earlier = await this.#settleEarlier(call)
     if (earlier.kind !== 'call') return earlier
-    if (isNoted(work)) {
+    if (call.care !== 'unnoted') {
       const attempt = this.#passage.attempt(place.point, call.key)
       const isHeld = await context.call(job, () => store.phases.beginCall(claim, attempt, earlier))
       if (!isHeld) throw new LeaseLost()
@@ -79,15 +81,18 @@ export class CallRun<Tx> {
   /** An earlier run may have made this call. */
   async #settleEarlier(call: Calling): Promise<Step | Bury | ToCall> {
     const { context, job, work: store, claim } = this.#passage
-    const { place, work } = call
+    const { place, key, care } = call
     const toCall: ToCall = { kind: 'call', deniesEarlier: false }
-    if (!isNoted(work) || !place.isResumed) return toCall
-    const begun = await context.call(job, () => store.phases.begunCall(claim.id, place.point))
-    if (begun === undefined) return toCall
+    if (care === 'unnoted' || !place.isResumed) return toCall
+    // Nobody had to write down a call that was stored as one without notes: it may have been made.
+    if (place.care !== 'unnoted') {
+      const begun = await context.call(job, () => store.phases.begunCall(claim.id, key))
+      if (begun === undefined) return toCall
+    }
     const found = await this.#ask(call)
     if (found.certainty === 'happened') return this.#done(call, found.result)
     const isDenied = found.certainty !== 'unknown'
-    const mayRepeat = work.repeat !== 'never' || found.certainty === 'will_not_happen'
+    const mayRepeat = care !== 'never' || found.certainty === 'will_not_happen'
     if (mayRepeat) return { kind: 'call', deniesEarlier: isDenied }
     return { kind: 'bury', error: isDenied ? ON_ITS_WAY : UNHEARD }
   }
@@ -101,7 +106,7 @@ export class CallRun<Tx> {
   }
 
   async #failed(call: Calling, { error }: { error: unknown }): Promise<Step | Postponed | Bury> {
-    const { place, work, key } = call
+    const { place, work, key, care } = call
     const { classify = certaintyOf } = work
     const found = isRefusal(classify(error)) ? willNotHappen : await this.#ask(call)
     if (found.certainty === 'happened') return this.#done(call, found.result)
@@ -115,10 +120,10 @@ export class CallRun<Tx> {
           })
     if (step.kind !== 'retry_later') return step
     const { certainty } = found
-    const isNever = work.repeat === 'never'
+    const isNever = care === 'never'
     if (certainty === 'unknown' && isNever) return { kind: 'bury', error: messageOf(error) }
     // A call that was noted and may have happened stays noted: the next run asks about it first.
-    const isOpen = isNoted(work) && certainty === 'unknown'
+    const isOpen = care !== 'unnoted' && certainty === 'unknown'
     const reason = step.reason ?? messageOf(error)
     const ending = certainty === 'did_not_happen' ? 'denied' : 'retry_later'
     return { ...step, reason, ending, callKey: isOpen ? null : key }
@@ -173,22 +178,23 @@ interface Calling {
   readonly place: Place
   readonly work: CallWork
   readonly key: string
+  readonly care: Care
+}
+
+/**
+ * How a call is made, by the version that stored its point and by this one: the stricter of the two,
+ * because both may be running. What was stored as a phase and moved to a call is always noted, since no
+ * two versions need agree on more.
+ */
+function careWith({ care }: Place, work: CallWork): Care {
+  const own = careOf(work)
+  if (care === 'never' || own === 'never') return 'never'
+  return care === 'unnoted' && own === 'unnoted' ? 'unnoted' : 'noted'
 }
 
 /** Whether an error says that the call was refused, or never sent. */
 function isRefusal(certainty: Certainty): boolean {
   return certainty === 'did_not_happen' || certainty === 'will_not_happen'
-}
-
-/** Whether an operation of these nodes commits something before it makes a foreign call. */
-export function writesFirst(nodes: Blueprint['nodes']): boolean {
-  const first = nodes.get(STARTED)
-  return first !== undefined && (first.kind === 'phase' || isNoted(first))
-}
-
-/** Whether an attempt is written down before it is made, so that whoever resumes knows of it. */
-function isNoted({ repeat, reconcile }: CallWork): boolean {
-  return repeat === 'never' || reconcile !== undefined
 }
 
 async function answer(ask: () => Promise<unknown>): Promise<Answered> {

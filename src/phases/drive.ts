@@ -17,16 +17,17 @@
 import { SEAL_BROKEN } from '../core/error-table.ts'
 import { isRepriseError, RepriseError } from '../core/errors.ts'
 import { STARTED } from '../core/record.ts'
-import { BURIED_MS, type BurialCause } from '../engine/letters.ts'
+import type { BurialCause } from '../engine/letters.ts'
 import type { RunResult } from '../engine/result.ts'
 import { TransactionEnded } from '../engine/stage.ts'
 import type { Granted } from '../engine/store.ts'
 import { CallRun, type Postponed } from './call-run.ts'
+import { derivedKey } from './envelope.ts'
 import type { CallWork } from './foreign-call.ts'
 import { messageOf } from './message.ts'
 import type { PhaseWork } from './node.ts'
-import type { Passage } from './passage.ts'
-import { LeaseLost, PhaseRun, type Place } from './phase-run.ts'
+import type { Moved, Passage } from './passage.ts'
+import { LeaseLost, leadsBack, PhaseRun, type Place } from './phase-run.ts'
 import type { Responded, RetryLater } from './step.ts'
 
 /** What a driver starts from. */
@@ -46,8 +47,9 @@ export class Drive<Tx> {
   async run(start: Start): Promise<RunResult> {
     let place: Place | undefined
     try {
-      place = await this.#locate(start)
-      if (place === undefined) return await this.#bury('graph_changed', null)
+      const located = await this.#locate(start)
+      if ('misfit' in located) return await this.#leave(start, located)
+      place = located
       for (;;) {
         const ended = await this.#step(place)
         if (!('point' in ended)) return ended
@@ -76,11 +78,20 @@ export class Drive<Tx> {
     }
   }
 
+  /** Whether this version takes up what is stored; also when it can not be read, which no version can. */
+  async understands(start: Start): Promise<boolean> {
+    try {
+      return !('misfit' in (await this.#locate(start)))
+    } catch {
+      return true
+    }
+  }
+
   async #step(place: Place): Promise<Place | RunResult> {
     const { blueprint, job } = this.#passage
     job.trace.point = place.point
     const work = blueprint.nodes.get(place.point)
-    if (work === undefined) return this.#bury('graph_changed', null)
+    if (work === undefined) throw new TypeError(`There is no phase ${place.point}.`)
     const outcome = await this.#perform(place, work)
     switch (outcome.kind) {
       case 'advance':
@@ -129,7 +140,7 @@ export class Drive<Tx> {
 
   async #bury(cause: BurialCause, error: string | null): Promise<RunResult> {
     const { context, work, claim, job } = this.#passage
-    const retentionMs = Math.max(BURIED_MS, job.retentionMs)
+    const { retentionMs } = job
     const isBuried = await context.call(job, () => {
       return work.letters.bury(claim, { cause, error, retentionMs })
     })
@@ -139,27 +150,68 @@ export class Drive<Tx> {
     return { outcome: 'unknown' }
   }
 
-  /** Where to begin; `undefined` when what is stored is of a version that can not be taken up. */
-  async #locate({ outcome, recoveryPoint, state, input }: Start): Promise<Place | undefined> {
+  /** Leaves the record to other versions of the operation; once none came in time, to a person. */
+  async #leave({ recoveryPoint }: Start, { misfit }: Misfit): Promise<RunResult> {
+    const { context, work, claim, job, blueprint } = this.#passage
+    const attempt = this.#passage.attempt(recoveryPoint ?? STARTED, null)
+    const leaving = { ...blueprint.edition, error: misfit }
+    const left = await context.call(job, () => work.phases.leave(claim, attempt, leaving))
+    if (left === 'lost') throw new LeaseLost()
+    if (left === 'over') return this.#bury('graph_changed', misfit)
+    return { outcome: 'postponed', retryAfterMs: blueprint.retryAfterMs }
+  }
+
+  /** Where to begin, unless what is stored is of a version that can not be taken up. */
+  async #locate({ outcome, recoveryPoint, state, input }: Start): Promise<Place | Misfit> {
     const { envelope, blueprint } = this.#passage
     if (input === null) throw new RepriseError(SEAL_BROKEN, 'The record has no input')
     const stored = await envelope.openInput(input)
     const reached = state === null ? null : await envelope.openState(state)
+    const { version, graph, care } = reached ?? stored
+    const point = recoveryPoint ?? STARTED
     const place: Place = {
-      point: recoveryPoint ?? STARTED,
+      ...{ point, storedPoint: point, care, calls: reached?.calls ?? [] },
       state: reached?.state,
       input: stored.input,
       token: stored.token,
       isResumed: outcome !== 'execute',
     }
-    const { version, graph } = reached ?? stored
-    const { point, input: given, state: handed } = place
-    const isTakenUp = version === blueprint.version && blueprint.nodes.has(point)
+    const work = blueprint.nodes.get(point)
+    const isDropped = care !== null && work?.kind === 'phase'
+    const isTakenUp = version === blueprint.version && work !== undefined && !isDropped
     const graphChanged = graph !== blueprint.graph
     if (isTakenUp && (!graphChanged || blueprint.migrate === undefined)) return place
-    const left = { version, graphChanged, point, state: handed, input: given }
-    const moved = await blueprint.migrate?.(left)
-    if (moved === undefined || moved === null || !blueprint.nodes.has(moved.point)) return undefined
-    return { ...place, point: moved.point, state: moved.state }
+    const here = `version ${blueprint.version} of ${blueprint.name}`
+    const misfit = `The point ${point} of version ${version} is not understood by ${here}.`
+    // What a newer version stored, this one can not know.
+    if (version > blueprint.version) return { misfit }
+    const call = care === null ? null : { key: derivedKey(place.token, point) }
+    const { input: given, state: handed } = place
+    const moved = await blueprint.migrate?.({
+      ...{ version, graphChanged, point, state: handed, input: given, call },
+    })
+    return moved === undefined || moved === null ? { misfit } : this.#moved(place, moved)
   }
+
+  /** Where `migrate` has moved a record to. A call that may have been made is never just dropped. */
+  #moved(place: Place, { point, state, call }: Moved): Place | Misfit {
+    const work = this.#passage.blueprint.nodes.get(point)
+    const { storedPoint, calls } = place
+    const from = `The call from ${storedPoint} may have been made`
+    if (work === undefined) return { misfit: `migrate leads to ${point}, which is no phase.` }
+    if (calls.includes(point)) return { misfit: leadsBack(point) }
+    const moved = { ...place, point, state }
+    if (place.care === null || (work.kind === 'call' && call === undefined)) return moved
+    if (work.kind === 'call') {
+      return { misfit: `${from}: a settled call is followed by a phase, not by the call ${point}.` }
+    }
+    if (call === 'settled') return { ...moved, calls: [...calls, storedPoint] }
+    const word = `migrate moves it to the phase ${point}, and does not say that it is settled.`
+    return { misfit: `${from}: ${word}` }
+  }
+}
+
+/** Why this version of the operation does not take up what is stored. */
+interface Misfit {
+  readonly misfit: string
 }

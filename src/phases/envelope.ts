@@ -7,23 +7,29 @@
 
 import { createHash } from 'node:crypto'
 import { broken, open, parseSealed, type SealOptions, seal } from '../engine/seal.ts'
+import type { Care } from './foreign-call.ts'
 
-/** What is stored with a fresh record. */
-export interface StoredInput {
-  /** Random, made with the record: keys of foreign calls derive from it, never from the client's. */
-  readonly token: string
+/** What is known of a recovery point besides its name, also to versions that no longer have it. */
+interface StoredPoint {
   readonly version: number
   /** Digest of the phases that there were. */
   readonly graph: string
+  /** How the foreign call that starts from here is made; `null` for a phase on the database. */
+  readonly care: Care | null
+}
+
+/** What is stored with a fresh record. */
+export interface StoredInput extends StoredPoint {
+  /** Random, made with the record: keys of foreign calls derive from it, never from the client's. */
+  readonly token: string
   readonly input: unknown
 }
 
 /** What is stored with each recovery point. */
-export interface StoredState {
-  readonly version: number
-  /** Digest of the phases that there were. */
-  readonly graph: string
+export interface StoredState extends StoredPoint {
   readonly state: unknown
+  /** The points of the calls that the record has made, by every name that they had. */
+  readonly calls: readonly string[]
 }
 
 /** Seals and opens both for one record. */
@@ -121,7 +127,10 @@ export function graphOf(nodes: ReadonlyMap<string, { readonly kind: string }>): 
   return createHash('sha256').update(JSON.stringify(phases)).digest('base64url').slice(0, 22)
 }
 
-/** The key that stands for the call from `point` of this record, on every attempt. */
+/**
+ * The key that stands for the call from `point` of this record, on every attempt. The point is the one
+ * that is stored: `migrate` may call it otherwise, with each deploy anew, until the call is over.
+ */
 export function derivedKey(token: string, point: string): string {
   return `reprise-${token}-${point}`
 }

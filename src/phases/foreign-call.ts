@@ -94,6 +94,21 @@ export interface CallWork extends CallSpec<unknown, unknown, unknown, unknown, S
   readonly kind: 'call'
 }
 
+/**
+ * How a call is made:
+ * - `unnoted`: again under its key, whatever became of it.
+ * - `noted`: each attempt is written down before it is made, so that a run that resumes asks about it.
+ * - `never`: noted, and not made again unless it is known to have had no effect.
+ */
+export type Care = 'unnoted' | 'noted' | 'never'
+
+/** How a call is made by what is said about it; `null` for work on the database. */
+export function careOf(work: { readonly kind: 'phase' } | CallWork): Care | null {
+  if (work.kind === 'phase') return null
+  if (work.repeat === 'never') return 'never'
+  return work.reconcile === undefined ? 'unnoted' : 'noted'
+}
+
 /** How long a call may take unless it says otherwise, in milliseconds. */
 export const CALL_TIMEOUT_MS = 30_000
 

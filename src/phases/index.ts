@@ -39,7 +39,7 @@ export {
   type OperationRequest,
   operation,
 } from './operation.ts'
-export type { Migrate, Stored } from './passage.ts'
+export type { Migrate, Moved, Stored } from './passage.ts'
 export type { CompleterOptions } from './patience.ts'
 export type { Issue, Schema, Validation } from './schema.ts'
 export {

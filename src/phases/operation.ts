@@ -9,8 +9,10 @@ import { INPUT_INVALID, TRANSACTIONS_UNSUPPORTED } from '../core/error-table.ts'
 import { RepriseError } from '../core/errors.ts'
 import { digestValue, fingerprintRequest } from '../core/fingerprint.ts'
 import type { CanonicalOptions } from '../core/json.ts'
+import { isLater } from '../core/later.ts'
 import { invalid, type RunOptions, whole } from '../core/options.ts'
-import type { Origin } from '../core/record.ts'
+import { NO_KEYS } from '../core/quota.ts'
+import { type Origin, STARTED } from '../core/record.ts'
 import { isGranted, takeClaim } from '../engine/claiming.ts'
 import type { Context } from '../engine/context.ts'
 import { BegunFlight, type Flight } from '../engine/flights.ts'
@@ -26,14 +28,14 @@ import type { Rejected, Servable } from '../engine/servable.ts'
 import { settle } from '../engine/settle.ts'
 import type { Granted } from '../engine/store.ts'
 import type { Isolation } from '../engine/transactions.ts'
-import type { TakenRecord, Work } from '../engine/work.ts'
-import { writesFirst } from './call-run.ts'
+import type { Edition, TakenRecord, Work } from '../engine/work.ts'
 import { Drive } from './drive.ts'
 import { Envelope, graphOf } from './envelope.ts'
+import { careOf } from './foreign-call.ts'
 import type { Checked, Graph } from './graph.ts'
 import { type Blueprint, type Migrate, Passage } from './passage.ts'
 import { type CompleterOptions, type CompleterPatience, resolvePatience } from './patience.ts'
-import { rejected, type Schema, validate } from './schema.ts'
+import { rejected, type Schema, thrown, type Verdict, validate } from './schema.ts'
 
 /** What is known of a record that nobody finished within its retention. */
 export interface Abandoned<Input> {
@@ -58,12 +60,20 @@ export interface OperationOptions<Tx, Input>
    */
   readonly version?: number
   /**
-   * Takes up what was stored by another version of the operation, or when there were other phases.
+   * Takes up what was stored by an older version of the operation, or when there were other phases.
    *
-   * @default what is at a phase that is still there goes on, if the version is the same; a person
-   * must look at the rest
+   * @default what is at a phase that is still there goes on, if the version is the same; the rest is
+   * left to nodes of other versions
    */
   readonly migrate?: Migrate
+  /**
+   * How long a record that this version does not understand is left to nodes of other versions, in
+   * milliseconds, by the database's clock, from when only versions that do not understand it have met
+   * it. Until then requests get 503 with `Retry-After`; after that a person must look at it.
+   *
+   * @default 86400000 (a day)
+   */
+  readonly otherVersionMs?: number
   /**
    * Isolation of the phases' transactions.
    *
@@ -111,6 +121,9 @@ export interface OperationRequest {
   readonly waitMs?: number
 }
 
+/** How long a record of another version is left to others unless told otherwise, in milliseconds. */
+const OTHER_VERSION_MS = 86_400_000
+
 /** How long records of phases are kept, in milliseconds: a Friday's bug can be mended on Monday. */
 const RETENTION_MS = 259_200_000
 
@@ -141,6 +154,8 @@ export type AbandonedRecord = Pick<TakenRecord, 'id' | 'caller' | 'key' | 'recov
 export interface Completable {
   readonly name: string
   readonly reprise: Reprise<unknown>
+  /** What other nodes know this version by. */
+  readonly edition: Edition
   /** When the completer takes the work up, and when it gives up. */
   readonly patience: CompleterPatience
   /**
@@ -157,6 +172,7 @@ export interface Completable {
 export class Operation<Tx, Input> implements Servable, Completable {
   readonly name: string
   readonly reprise: Reprise<unknown>
+  readonly edition: Edition
   readonly patience: CompleterPatience
   readonly #options: OperationOptions<Tx, Input>
   readonly #blueprint: Blueprint
@@ -176,10 +192,15 @@ export class Operation<Tx, Input> implements Servable, Completable {
     // Whatever its transactions are, adapters do not look at them.
     this.reprise = (options.reprise as Reprise<unknown>).with(own)
     this.patience = resolvePatience(options.completer)
+    const version = whole('version', options.version ?? 1, 1)
+    const graph = graphOf(nodes)
+    const otherVersionMs = options.otherVersionMs ?? OTHER_VERSION_MS
+    this.edition = {
+      ...{ operation: name, version: `${version}-${graph}` },
+      otherVersionMs: whole('otherVersionMs', otherVersionMs, 0),
+    }
     this.#blueprint = {
-      ...{ name, nodes, migrate: options.migrate },
-      version: whole('version', options.version ?? 1, 1),
-      graph: graphOf(nodes),
+      ...{ name, nodes, version, graph, edition: this.edition, migrate: options.migrate },
       isolation: options.isolation ?? 'serializable',
       attemptsMax: whole('transactionAttemptsMax', options.transactionAttemptsMax ?? 10, 1),
       retryAfterMs: whole('retryAfterMs', options.retryAfterMs ?? 5000, 0),
@@ -194,7 +215,7 @@ export class Operation<Tx, Input> implements Servable, Completable {
   async run({ input, ...request }: OperationRequest): Promise<RunResult> {
     const body = input === undefined ? null : digestValue(input)
     const fingerprints = fingerprintRequest({ method: '', path: this.name, body })
-    const result = await this.serve({ ...request, fingerprints }, input)
+    const result = await this.serve({ ...request, fingerprints }, () => input)
     if (result.outcome !== 'rejected') return result
     throw new RepriseError(INPUT_INVALID, result.occurrence.detail)
   }
@@ -203,32 +224,42 @@ export class Operation<Tx, Input> implements Servable, Completable {
     return valueOfBody(body, options)
   }
 
+  /**
+   * The schema holds for fresh requests. A request that was taken before the schema was changed is
+   * answered, or goes on with the input that was stored: a schema that refuses the input, throws or
+   * takes long is asked only where no record stands for the request.
+   */
   async serve(
     request: Omit<RunRequest, 'operation'>,
-    input: unknown,
+    read: () => unknown,
   ): Promise<RunResult | Rejected> {
-    const valid = await validate(this.#options.input, input)
-    if ('issues' in valid) return rejected(valid)
-    const context = this.#context
-    const { random, clock } = context
+    const { random, clock } = this.#context
     const named = { ...request, operation: this.name }
     const tokens = { owner: random.token(), startedAt: clock.now() }
     const job = createJob(named, this.reprise.options, tokens)
-    const { version, graph } = this.#blueprint
-    const envelope = new Envelope(job.options, job.identity.id)
-    const sealed = () =>
-      envelope.sealInput({ token: random.token(), version, graph, input: valid.value })
-    const own = { input: sealed, writesFirst: writesFirst(this.#blueprint.nodes) }
-    return settle(context, job, () => this.#start({ ...job, ...own }))
+    let verdict = await this.#judge(read)
+    if ('later' in verdict) {
+      const known = await this.#takeUp(job)
+      if (known !== undefined) return known
+      verdict = await verdict.later
+    }
+    if ('value' in verdict) return this.#run(job, verdict.value)
+    // Looked for after the verdict: whoever is refused is told so of a key that was free.
+    const known = await this.#takeUp(job)
+    if (known !== undefined) return known
+    if ('thrown' in verdict) throw verdict.thrown
+    return rejected(verdict)
   }
 
   async resume(taken: TakenRecord): Promise<RunResult> {
     const drive = this.#drive({ job: this.#jobOf(taken), claim: taken.claim, actor: 'completer' })
-    if (taken.tries > this.patience.triesMax) {
+    const { recoveryPoint, state, input } = taken
+    const start = { outcome: 'resume', recoveryPoint, state, input } as const
+    // A version that does not understand the record does not judge how often it was tried either.
+    if (taken.tries > this.patience.triesMax && (await drive.understands(start))) {
       return drive.bury('attempts_exhausted', await this.#lastError(taken.id))
     }
-    const { recoveryPoint, state, input } = taken
-    return drive.run({ outcome: 'resume', recoveryPoint, state, input })
+    return drive.run(start)
   }
 
   async abandon({ id, caller, key, recoveryPoint, input }: AbandonedRecord): Promise<void> {
@@ -237,6 +268,50 @@ export class Operation<Tx, Input> implements Servable, Completable {
     const stored = await new Envelope(this.reprise.options, id).openInput(input)
     // It was stored as the schema made it.
     await onAbandon({ caller, key, point: recoveryPoint, input: stored.input as Input })
+  }
+
+  /** Reads and validates the input; what comes later is not waited for. */
+  async #judge(
+    read: () => unknown,
+  ): Promise<Verdict<Input> | { readonly later: Promise<Verdict<Input>> }> {
+    try {
+      const verdict = validate(this.#options.input, await read())
+      return isLater(verdict) ? { later: verdict } : verdict
+    } catch (error) {
+      return thrown(error)
+    }
+  }
+
+  /** Runs a request whose input is valid, or takes up what stands for it. */
+  #run(job: Job, input: Input): Promise<RunResult> {
+    const { random } = this.#context
+    const { version, graph, nodes } = this.#blueprint
+    const first = nodes.get(STARTED)
+    const care = first === undefined ? null : careOf(first)
+    const envelope = new Envelope(job.options, job.identity.id)
+    const sealed = () => envelope.sealInput({ token: random.token(), version, graph, care, input })
+    // A call that leaves no notes comes before any commit.
+    const own = { input: sealed, writesFirst: care !== 'unnoted' }
+    return settle(this.#context, job, () => this.#start({ ...job, ...own }))
+  }
+
+  /**
+   * Takes up what stands for a request whose input is not known to be valid. Its claim makes no
+   * record, so there is never one that a worker would drive on with that input. `undefined` when
+   * nothing stands for it.
+   */
+  async #takeUp(job: Job): Promise<RunResult | undefined> {
+    const context = this.#context
+    const { store } = context
+    const found = await context.call(job, () => {
+      return context.whenReady(() => store.find(job.identity.id))
+    })
+    if (found === undefined || found.status === 'expired') return undefined
+    // A flight of its own: requests whose input is valid must not be refused with it.
+    const request = `${job.request} unchecked`
+    const own = { ...job, request, quota: NO_KEYS, input: noInput }
+    const result = await settle(context, own, () => this.#start(own))
+    return result.outcome === 'over_quota' ? undefined : result
   }
 
   /** Begins a flight: claims, and runs the phases if the claim is granted. */
@@ -280,6 +355,11 @@ export class Operation<Tx, Input> implements Servable, Completable {
     const history = await this.#work.history(id)
     return history.findLast(({ error }) => error !== null)?.error ?? null
   }
+}
+
+/** What a claim brings that makes no record: nobody reads it, and no input would open. */
+async function noInput(): Promise<Uint8Array> {
+  return new Uint8Array()
 }
 
 interface Driving {

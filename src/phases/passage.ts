@@ -11,7 +11,7 @@ import { persist } from '../engine/persist.ts'
 import type { RunResult } from '../engine/result.ts'
 import type { Claim } from '../engine/store.ts'
 import type { Isolation } from '../engine/transactions.ts'
-import type { Actor, Attempt, Stop, Work } from '../engine/work.ts'
+import type { Actor, Attempt, Edition, Stop, Work } from '../engine/work.ts'
 import { Envelope } from './envelope.ts'
 import type { CallWork } from './foreign-call.ts'
 import type { PhaseWork } from './node.ts'
@@ -24,15 +24,35 @@ export interface Stored {
   readonly point: string
   readonly state: unknown
   readonly input: unknown
+  /**
+   * The foreign call that starts from this point, which an earlier run may have made under this key;
+   * `null` where the point was a phase on the database.
+   */
+  readonly call: { readonly key: string } | null
 }
 
-/** Where an operation of this version takes up what another version stored; `null`: a person must. */
-export type Migrate = (
-  stored: Stored,
-) =>
-  | { readonly point: string; readonly state?: unknown }
-  | null
-  | Promise<{ readonly point: string; readonly state?: unknown } | null>
+/** Where a record goes on that another version stored. */
+export interface Moved {
+  /**
+   * A phase of this version. A foreign call that the record was moved from is carried on by the call at
+   * this point: with its key, and with what is known of its attempts.
+   */
+  readonly point: string
+  readonly state?: unknown
+  /**
+   * Says that the call that the record is moved from took no effect and never will, or that its effect
+   * counts: the point is a phase on the database, which knows nothing of it.
+   *
+   * @default a call is carried on by a call, and is never just dropped
+   */
+  readonly call?: 'settled'
+}
+
+/**
+ * Where an operation of this version takes up what another version stored; `null` when it can not. Asked
+ * by each run until one commits, and never about a version that is newer than this.
+ */
+export type Migrate = (stored: Stored) => Moved | null | Promise<Moved | null>
 
 /** An operation with nothing left open. */
 export interface Blueprint {
@@ -41,6 +61,8 @@ export interface Blueprint {
   /** Digest of the phases. */
   readonly graph: string
   readonly nodes: ReadonlyMap<string, PhaseWork | CallWork>
+  /** What other nodes know this version by. */
+  readonly edition: Edition
   readonly migrate: Migrate | undefined
   readonly isolation: Isolation
   /** How often a transaction is run before a serialization failure or deadlock is reported. */

@@ -13,6 +13,7 @@ import { stageOn, TransactionEnded } from '../engine/stage.ts'
 import type { Isolation } from '../engine/transactions.ts'
 import type { OpenPhase } from '../engine/work.ts'
 import { jsonOf } from './envelope.ts'
+import { type Care, careOf } from './foreign-call.ts'
 import type { PhaseContext } from './node.ts'
 import type { Passage } from './passage.ts'
 import type { Advanced, Step } from './step.ts'
@@ -20,6 +21,12 @@ import type { Advanced, Step } from './step.ts'
 /** Where an operation stands. */
 export interface Place {
   readonly point: string
+  /** What the record has as its recovery point: not `point` where that was moved by `migrate`. */
+  readonly storedPoint: string
+  /** How the call from the stored point is made, by the version that stored it; `null` for a phase. */
+  readonly care: Care | null
+  /** The points of the calls that the record has made: no version leads back to one of them. */
+  readonly calls: readonly string[]
   readonly state: unknown
   readonly input: unknown
   /** Of the record, for the keys of foreign calls. */
@@ -101,7 +108,17 @@ export class PhaseRun<Tx> {
 
   /** Where the operation stands after a phase. */
   placeAfter(place: Place, { point, state }: Advanced<string, unknown>): Place {
-    return { ...place, point, state, isResumed: false }
+    const work = this.#passage.blueprint.nodes.get(point)
+    if (work === undefined) throw new TypeError(`There is no phase ${point}.`)
+    const calls = this.#callsAfter(place)
+    if (calls.includes(point)) throw new TypeError(leadsBack(point))
+    const named = { point, storedPoint: point, care: careOf(work), calls }
+    return { ...place, ...named, state, isResumed: false }
+  }
+
+  #callsAfter({ calls, storedPoint, point }: Place): readonly string[] {
+    const isCall = this.#passage.blueprint.nodes.get(point)?.kind === 'call'
+    return isCall ? [...new Set([...calls, storedPoint, point])] : calls
   }
 
   async #begin(isolation: Isolation): Promise<OpenPhase<Tx>> {
@@ -137,10 +154,9 @@ export class PhaseRun<Tx> {
         return
       }
       case 'advance': {
-        const { point, state } = step
-        if (!blueprint.nodes.has(point)) throw new TypeError(`There is no phase ${point}.`)
+        const { point, state, care, calls } = this.placeAfter(place, step)
         const { version, graph } = blueprint
-        const sealed = await envelope.sealState({ version, graph, state })
+        const sealed = await envelope.sealState({ version, graph, care, state, calls })
         const next = { recoveryPoint: point, state: sealed, leaseMs }
         return this.#bounded(open.advance(next, this.#passage.attempt(place.point, callKey)))
       }
@@ -204,6 +220,11 @@ export class PhaseRun<Tx> {
       stage: stageOn(open),
     }
   }
+}
+
+/** Why a record does not go on to this point. */
+export function leadsBack(point: string): string {
+  return `The call from ${point} was made before, and no version leads back to it.`
 }
 
 function commitUnknown(cause: unknown): RepriseError {

@@ -5,6 +5,7 @@
  */
 
 import { INPUT_INVALID } from '../core/error-table.ts'
+import { isLater } from '../core/later.ts'
 import type { Rejected } from '../engine/servable.ts'
 
 /** One thing that is wrong with an input. */
@@ -33,12 +34,32 @@ export interface InvalidInput {
   readonly issues: readonly { readonly path: string; readonly message: string }[]
 }
 
-/** Validates `value`. */
-export async function validate<Output>(
+/** What becomes of an input: what the schema made of it, what is wrong with it, or what was thrown. */
+export type Verdict<Output> =
+  | { readonly value: Output }
+  | InvalidInput
+  | { readonly thrown: unknown }
+
+/** Validates `value`. Never throws, and gives a promise only where the schema does. */
+export function validate<Output>(
   schema: Schema<Output>,
   value: unknown,
-): Promise<{ readonly value: Output } | InvalidInput> {
-  const result = await schema['~standard'].validate(value)
+): Verdict<Output> | Promise<Verdict<Output>> {
+  try {
+    const result = schema['~standard'].validate(value)
+    if (!isLater(result)) return verdictOf(result)
+    return Promise.resolve(result).then(verdictOf).catch(thrown)
+  } catch (error) {
+    return thrown(error)
+  }
+}
+
+/** The input could not be judged. */
+export function thrown(error: unknown): { readonly thrown: unknown } {
+  return { thrown: error }
+}
+
+function verdictOf<Output>(result: Validation<Output>): Verdict<Output> {
   if (result.issues === undefined) return { value: result.value }
   return { issues: result.issues.map(({ path, message }) => ({ path: pathOf(path), message })) }
 }

@@ -57,7 +57,7 @@ async function completeOne<Tx>(
 ): Promise<boolean> {
   const { leaseMs } = operation.reprise.options
   const request = { owner: random.token(), leaseMs, retentionMs: leaseMs }
-  const taken = await work.phases.takeUnfinished(operation.name, request, operation.patience)
+  const taken = await work.phases.takeUnfinished(operation.edition, request, operation.patience)
   if (taken === undefined) return false
   try {
     const { outcome } = await operation.resume(taken)

@@ -45,7 +45,7 @@ export async function postgresWorld(): Promise<AdminWorld> {
                 finished_at = finished_at - ${by}`,
         [ms],
       )
-      await pool.query(`update reprise.attempts set began_at = began_at - ${by}`, [ms])
+      await pool.query(`update reprise.attempts set began_at = began_at - ${by}, made = made - ${by}`, [ms])
       await pool.query(`update reprise.dead_letters set created_at = created_at - ${by}`, [ms])
     },
     async clear() {
@@ -133,7 +133,8 @@ async function bury({ work }: Store<unknown>): Promise<void> {
 async function retake({ work }: Store<unknown>, operation: string): Promise<Claim> {
   const request = { owner: 'completer', leaseMs: 3_600_000, retentionMs: 3_600_000 }
   const patience = { graceMs: 0, retryMs: 0, retryMsMax: 0 }
-  const taken = await work?.phases.takeUnfinished(operation, request, patience)
+  const edition = { operation, version: '1', otherVersionMs: 0 }
+  const taken = await work?.phases.takeUnfinished(edition, request, patience)
   if (taken === undefined) throw new Error('Nothing was taken.')
   return taken.claim
 }

@@ -39,7 +39,7 @@ describe('prototype pollution', () => {
     expect(JSON.stringify(value)).toBe(text)
     expect(digestValue(value)).not.toEqual(digestValue({}))
     const envelope = new Envelope(createReprise({ store: memoryStore() }).options, 'id')
-    const stored = { token: 't', version: 1, graph: 'g', input: value }
+    const stored = { token: 't', version: 1, graph: 'g', care: null, input: value }
     const { input } = await envelope.openInput(await envelope.sealInput(stored))
     expect(JSON.stringify(input)).toBe(text)
     const shown = redactor()(parseExactly(text))

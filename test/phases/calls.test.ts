@@ -331,6 +331,24 @@ describe('a call that fails', () => {
     },
   )
 
+  it('and that the provider only denies is made again when a person says that it did not happen', async () => {
+    let made = 0
+    const op = paying(world, {
+      repeat: 'never',
+      reconcile: async () => didNotHappen,
+      call: async () => {
+        if (++made === 1) throw socketError('ETIMEDOUT')
+        return `ch_${made}`
+      },
+    })
+    expect(seen(await op.run(request('k')))).toEqual(['postponed'])
+    expect(seen(await op.run(request('k')))).toEqual(['unknown'])
+    const [letter] = await world.letters()
+    expect(await world.settle(letter, 'resume')).toBe(true)
+    expect(seen(await op.run(request('k')))).toEqual(['resumed', 201, 'ch_2'])
+    expect(made).toBe(2)
+  })
+
   it.each([true, 'happened', {}, null, undefined, { certainty: 'happened' }])(
     'goes to a person when `reconcile` gives %j, which nobody understands',
     async (said) => {

@@ -47,8 +47,8 @@ interface Answer {
 const HOUR_MS = 3_600_000
 
 /** Makes the world for a test file; every test begins with nothing. */
-export function usePhases(poolMax = 6): PhasesWorld {
-  const pool = new pg.Pool({ max: poolMax })
+export function usePhases(poolMax = 6, config: pg.PoolConfig = {}): PhasesWorld {
+  const pool = new pg.Pool({ max: poolMax, ...config })
   // A connection that is still being closed when the database is dropped, is cut.
   pool.on('error', () => {})
   pool.on('connect', (client) => client.on('error', () => {}))
@@ -86,10 +86,11 @@ export function usePhases(poolMax = 6): PhasesWorld {
       await pool.query(
         `update reprise.records
             set created_at = created_at - ${by}, expires_at = expires_at - ${by},
-                lease_until = lease_until - ${by}, tried_at = tried_at - ${by}`,
+                lease_until = lease_until - ${by}, tried_at = tried_at - ${by},
+                left_since = left_since - ${by}`,
         [ms],
       )
-      await pool.query(`update reprise.attempts set began_at = began_at - ${by}`, [ms])
+      await pool.query(`update reprise.attempts set began_at = began_at - ${by}, made = made - ${by}`,[ms])
       await pool.query(`update reprise.dead_letters set created_at = created_at - ${by}`, [ms])
     },
     async deeds() {

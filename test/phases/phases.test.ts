@@ -263,7 +263,9 @@ describe('a deploy between two phases', () => {
 
   function after(options: { version?: number; migrate?: Migrate } = {}) {
     const completer = { graceMs: 0, retryMs: 0 }
-    const given = { reprise: world.other(), input: anything, completer, ...options }
+    // Nobody else has another version.
+    const alone = { otherVersionMs: 0, completer }
+    const given = { reprise: world.other(), input: anything, ...alone, ...options }
     return operation('pay', given, {
       started: phase(async () => advance('final', { cents: 1 })),
       final: phase(async ({ tx }, { cents }: { cents: number }) => {
@@ -305,7 +307,7 @@ describe('a deploy between two phases', () => {
     await before()
     const op = operation(
       'pay',
-      { reprise: world.other(), input: anything, version: 2 },
+      { reprise: world.other(), input: anything, version: 2, otherVersionMs: 0 },
       {
         started: phase(async () => advance('middle', { amount: 5 })),
         middle: phase(async (_, _state: State) => respond(200)),
@@ -329,7 +331,7 @@ describe('a deploy between two phases', () => {
     expect(given).toEqual([
       {
         ...{ version: 1, graphChanged: true, point: 'middle' },
-        ...{ state: { amount: 5 }, input: { amount: 5 } },
+        ...{ state: { amount: 5 }, input: { amount: 5 }, call: null },
       },
     ])
     expect(await world.deeds()).toEqual(['paid 500'])

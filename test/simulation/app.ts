@@ -27,6 +27,7 @@ import {
 } from '../../src/phases/index.ts'
 import type { Chance } from '../engine/chance.ts'
 import type { Checks, Sent } from './checks.ts'
+import type { Ledger } from './ledger.ts'
 import type { Machine } from './machine.ts'
 import type { WorldOptions } from './options.ts'
 import { type Charge, isDeclined, type Outside } from './provider.ts'
@@ -36,6 +37,9 @@ import type { Wire } from './wire.ts'
 /** On whose behalf everything is asked. */
 export const CALLER = 'acct'
 
+/** How long a version leaves to others what it does not understand, in milliseconds. */
+export const OTHER_VERSION_MS = 5000
+
 /** What the app is made of. */
 export interface AppParts {
   readonly machine: Pick<Machine, 'clock' | 'name'>
@@ -43,6 +47,8 @@ export interface AppParts {
   /** To the provider. */
   readonly wire: Wire
   readonly outside: Outside
+  /** Of the provider that a planned operation calls. */
+  readonly ledger?: Ledger | undefined
   readonly checks: Checks
   readonly chance: Chance
   readonly options: WorldOptions
@@ -162,14 +168,9 @@ async function firstStatement(
 }
 
 /** The operation in its first or second version. */
-export function payment(parts: AppParts, version: 1 | 2): Operation<SimulatedTx, Order> {
-  const { reprise, options } = parts
-  const { isolation, leaseMs, retentionMs, waitMs, storeTimeoutMs, graceMs } = options
-  const settings = {
-    ...{ reprise, input: ORDER, isolation, leaseMs, retentionMs, waitMs, storeTimeoutMs },
-    completer: { graceMs, retryMs: 1000, retryMsMax: 4000, triesMax: 6 },
-    retryAfterMs: 500,
-  }
+export function payment(parts: AppParts, version: number): Operation<SimulatedTx, Order> {
+  const { options } = parts
+  const settings = settingsOf(parts)
   const { started, rideMade } = firstPhases(parts)
   if (version === 1) {
     return operation('phases', settings, {
@@ -188,6 +189,17 @@ export function payment(parts: AppParts, version: 1 | 2): Operation<SimulatedTx,
     charged: notice(parts, 'closed'),
     closed: last(parts),
   })
+}
+
+/** The settings that every operation in phases has here. */
+export function settingsOf({ reprise, options }: AppParts) {
+  const { isolation, leaseMs, retentionMs, waitMs, storeTimeoutMs, graceMs } = options
+  return {
+    ...{ reprise, input: ORDER, isolation, leaseMs, retentionMs, waitMs, storeTimeoutMs },
+    completer: { graceMs, retryMs: 1000, retryMsMax: 4000, triesMax: 6 },
+    otherVersionMs: OTHER_VERSION_MS,
+    retryAfterMs: 500,
+  }
 }
 
 function firstPhases(parts: AppParts) {

@@ -11,12 +11,14 @@
  */
 
 import { isRepriseError } from '../../src/core/errors.ts'
-import type { Quota } from '../../src/core/quota.ts'
+import { digestValue, fingerprintRequest } from '../../src/core/fingerprint.ts'
 import type { OverQuotaResult, RunResult } from '../../src/engine/result.ts'
-import type { AppRow, Change, JobRow, LetterRow, Tables } from './database/tables.ts'
-import { areApart, type Making, Makings, type Wording } from './makings.ts'
+import { OTHER_VERSION_MS } from './app.ts'
+import type { AppRow, Change, JobRow, LetterRow } from './database/tables.ts'
+import type { Deed, Ledger } from './ledger.ts'
+import { areApart, type Making, type MakingOptions, Makings, type Wording } from './makings.ts'
 import type { Mode } from './options.ts'
-import type { Charge, Effect, Outside } from './provider.ts'
+import type { Charge, Effect } from './provider.ts'
 
 /** A request that was sent. */
 export interface Sent {
@@ -25,15 +27,16 @@ export interface Sent {
   readonly key: string
   readonly body: string
   readonly sentAt: number
+  /** When, by a clock that nobody sets. */
+  readonly sentAfter?: number
 }
 
 /** What the checks look at. */
-export interface CheckOptions {
-  readonly tables: Tables
-  readonly outside: Outside
-  /** Whether plain handlers run at most once. */
-  readonly isAtMostOnce: boolean
-  readonly quota?: Quota | undefined
+export interface CheckOptions extends MakingOptions {
+  /** Versions of the app that are running. */
+  readonly running?: () => readonly number[]
+  /** Of the provider that a planned operation calls. */
+  readonly ledger?: () => Ledger | undefined
 }
 
 /** Something that must not be. */
@@ -51,6 +54,7 @@ export class Checks {
   #violation: Violation | undefined
   #effects = 0
   #charges = 0
+  #deeds = 0
 
   constructor(options: CheckOptions) {
     this.#options = options
@@ -68,6 +72,8 @@ export class Checks {
       const charge = outside.charges[this.#charges]
       if (charge !== undefined) this.#charge(charge)
     }
+    const deeds = this.#options.ledger?.()?.deeds ?? []
+    for (; this.#deeds < deeds.length; this.#deeds++) this.#deed(deeds)
     for (const letter of tables.letters) this.#letter(letter)
     if (this.#violation !== undefined) throw this.#violation
   }
@@ -93,6 +99,7 @@ export class Checks {
         return undefined
       }
       case 'buried':
+        this.#buried(change.letter)
         return this.#count(`buried ${change.letter.cause}`)
       case 'withdrawn':
         return undefined
@@ -152,7 +159,8 @@ export class Checks {
     const answers = this.#makings.of(sent.id).filter(({ answer }) => answer === text)
     const stored = answers.at(-1)
     if (stored === undefined) return this.#violate(`${text} is told as stored, and is not`)
-    const isKept = stored.expiresAt + lagMs > sent.sentAt
+    const setMs = this.#options.clockSetMs?.() ?? 0
+    const isKept = stored.expiresAt + Math.max(0, lagMs) + setMs > sent.sentAt
     this.#demand(isKept, `${text} is told past its retention`)
     const isOwn = stored.settledBy !== undefined || text.includes(`"${sent.key} ${sent.body}"`)
     this.#demand(isOwn, `${text} is told to another request`)
@@ -172,6 +180,19 @@ export class Checks {
     this.#demand(!isStanding, `${sent.key} has a record and is refused for the quota`)
     const isTrue = retryAfterMs > 0 && retryAfterMs <= (quota?.perMs ?? 0)
     this.#demand(isTrue, `${sent.key} is to wait for ${retryAfterMs} ms until there is room`)
+  }
+
+  /** A client is told that its input is not accepted: only where its request has no record. */
+  rejected({ id, key, body, sentAfter = 0 }: Sent): void {
+    const { tables } = this.#options
+    const record = tables.records.get(id)
+    const making = this.#makings.get(record?.made ?? 0)
+    if (record === undefined || making === undefined || making.madeAfter >= sentAfter) return
+    const digest = digestValue({ key, body })
+    const prints = fingerprintRequest({ method: '', path: 'phases', body: digest })
+    const isSame = prints.includes(record.fingerprint) && making.expiresAt > tables.now()
+    const state = record.response === null ? 'has a record' : 'is finished'
+    this.#demand(!isSame, `${key} ${body} ${state} and is refused for its input`)
   }
 
   /** A client is told that its request failed. */
@@ -239,6 +260,34 @@ export class Checks {
       this.#demand(areApart(before, making), `${other.by} and ${effect.by} both took effect`)
     }
     for (const row of this.#options.tables.rows) if (row.id === making.id) this.#mixed(row)
+  }
+
+  /** A process put a record before a person: not where another one could take it up. */
+  #buried({ cause, key, made }: LetterRow): void {
+    const { versionOf, running, tables, plan } = this.#options
+    if (cause !== 'graph_changed' || plan === undefined) return
+    const { writer = 1, writtenAfter = 0 } = this.#makings.get(made) ?? {}
+    const isOlder = (versionOf?.(tables.asker) ?? 1) < writer
+    const isKnown = running?.().some((version) => version >= writer) === true
+    const isEarly = tables.elapsed() - writtenAfter < OTHER_VERSION_MS
+    const isSet = (this.#options.clockSetMs?.() ?? 0) > 0
+    const isHealthy = isOlder && isKnown && isEarly && !isSet
+    this.#demand(!isHealthy, `${key} is of a newer version and is buried by an older one`)
+    if (isOlder) this.#count('buried after a rollback')
+  }
+
+  /** The provider of a planned operation has acted: once for a key, from each site. */
+  #deed(deeds: readonly Deed[]): void {
+    const deed = deeds[this.#deeds]
+    const own = this.#makings.ofToken(deed?.token ?? '')
+    this.#demand(own.length > 0, `${deed?.key} is of no record`)
+    for (const other of deeds.slice(0, this.#deeds)) {
+      if (other.site !== deed?.site || other.token === deed.token) continue
+      const others = this.#makings.ofToken(other.token)
+      const isOther = others[0]?.id !== own[0]?.id
+      const isApart = others.some((one) => own.some((two) => areApart(one, two)))
+      this.#demand(isOther || isApart, `${other.key} and ${deed.key} are of one request`)
+    }
   }
 
   /** The provider was paid. */

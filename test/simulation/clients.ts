@@ -4,6 +4,8 @@
  * @module
  */
 
+import { INPUT_INVALID } from '../../src/core/error-table.ts'
+import { isRepriseError } from '../../src/core/errors.ts'
 import type { RunResult } from '../../src/engine/result.ts'
 import type { Chance } from '../engine/chance.ts'
 import type { Sent } from './checks.ts'
@@ -54,7 +56,7 @@ export class Clients {
 
   #try(first: Sent, tries: number): void {
     const { scheduler, trace, databaseNow } = this.#world
-    const sent = { ...first, sentAt: databaseNow }
+    const sent = { ...first, sentAt: databaseNow, sentAfter: scheduler.now }
     const node = this.#world.pickNode(this.#chance.fraction())
     if (node === undefined) return this.#later(sent, tries)
     let isOver = false
@@ -120,7 +122,9 @@ export class Clients {
       checks.failed(sent, error)
       this.#note(sent)
       trace.add(name, `fails ${asked}: ${String(error)}`)
-      return 0
+      if (!isRepriseError(error) || error.code !== INPUT_INVALID.code) return 0
+      checks.rejected(sent)
+      return undefined
     } finally {
       done()
     }

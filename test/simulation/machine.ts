@@ -5,6 +5,7 @@
  */
 
 import type { Cancel, Clock } from '../../src/engine/clock.ts'
+import type { Session } from './database/session.ts'
 import type { Scheduler, Task } from './scheduler.ts'
 
 /** How the clock of a machine goes. */
@@ -24,11 +25,15 @@ export class Machine {
   state: 'alive' | 'frozen' | 'dead' = 'alive'
   /** How much later than the world its clock is by now, at most, in milliseconds. */
   lagMs = 0
+  /** Connections to the database that it has not given back. */
+  readonly connections = new Set<Session>()
   readonly #scheduler: Scheduler
   readonly #options: ClockOptions
   readonly #timers = new Set<Task>()
   #held: (() => void)[] = []
   #offsetMs: number
+  /** How far its wall clock is from its monotonic one. */
+  #unixMs = 0
   #frozenAt = 0
 
   constructor(name: string, scheduler: Scheduler, options: ClockOptions) {
@@ -37,7 +42,8 @@ export class Machine {
     this.#options = options
     this.#offsetMs = options.offsetMs
     const now = () => this.#offsetMs + scheduler.now * options.rate
-    this.clock = { now, unix: now, after: (ms, callback) => this.#after(ms, callback) }
+    const unix = () => now() + this.#unixMs
+    this.clock = { now, unix, after: (ms, callback) => this.#after(ms, callback) }
   }
 
   /** Timers that are set. */
@@ -77,6 +83,11 @@ export class Machine {
   /** The clock jumps ahead. */
   jump(ms: number): void {
     this.#shift(ms)
+  }
+
+  /** Its wall clock is set, both ways; timers do not go by it. */
+  setUnix(ms: number): void {
+    this.#unixMs += ms
   }
 
   #shift(ms: number): void {

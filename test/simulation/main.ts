@@ -6,6 +6,7 @@
 
 import { availableParallelism } from 'node:os'
 import { parseArgs } from 'node:util'
+import { FEATURES, type Feature } from './features.ts'
 import type { Mutant } from './mutants.ts'
 import { type FaultRates, optionsOf } from './options.ts'
 import { type Part, playSeed } from './run.ts'
@@ -19,6 +20,7 @@ npm run sim -- --minutes 10 [--from 1] as many as there is time for
 npm run sim -- --mutants [name …]     planted bugs, and the seed that finds each
   --keep 0,3,5     plays only these acts of the seed
   --off cut,slow   leaves these faults out
+  --without "renames,late calls"   leaves these features out; \`none\` leaves in also what is switched off
   --mutant name    plants a bug
   --hash           prints only the digest of the trace`
 
@@ -43,7 +45,12 @@ function parsed() {
         ...{ seed: { type: 'string' }, seeds: { type: 'string' }, minutes: { type: 'string' } },
         processes: { type: 'string' },
         ...{ from: { type: 'string' }, keep: { type: 'string' }, off: { type: 'string' } },
-        ...{ mutant: { type: 'string' }, mutants: { type: 'boolean' }, hash: { type: 'boolean' } },
+        ...{
+          without: { type: 'string' },
+          mutant: { type: 'string' },
+          mutants: { type: 'boolean' },
+          hash: { type: 'boolean' },
+        },
       },
     })
   } catch (error) {
@@ -84,7 +91,17 @@ function partOf(): Part {
   }
   const acts = keep?.split(',').filter((text) => text !== 'none')
   // The names were looked up.
-  return { keep: acts?.map(Number), off: names as (keyof FaultRates)[] }
+  return { keep: acts?.map(Number), off: names as (keyof FaultRates)[], without: withoutOf() }
+}
+
+function withoutOf(): readonly Feature[] | undefined {
+  const { without } = parsed().values
+  if (without === undefined || without === 'none') return without === undefined ? without : []
+  return without.split(',').map((name) => {
+    const feature = FEATURES.find((one) => one === name)
+    if (feature !== undefined) return feature
+    throw new UsageError(`--without: there is no ${name}; there are ${FEATURES.join(', ')}.`)
+  })
 }
 
 async function mutantOf(): Promise<Mutant | undefined> {
@@ -134,12 +151,12 @@ async function report(seed: number): Promise<number> {
   const { mutant } = parsed().values
   const play = await player()
   console.log(`making seed ${seed} smaller …`)
-  const part = await shrink(seed, {}, play)
+  const part = await shrink(seed, {}, { play, without: withoutOf() })
   const small = await play(seed, { isTraced: true }, part)
   console.log(small.lines.join('\n'))
   console.log(`\nseed ${seed}: ${small.violation}`)
   console.log(`again:  ${replayOf(seed, part, mutant)}`)
-  console.log(`whole:  ${replayOf(seed, {}, mutant)}`)
+  console.log(`whole:  ${replayOf(seed, { without: withoutOf() }, mutant)}`)
   return 1
 }
 

@@ -8,6 +8,8 @@
 
 import type { Quota } from '../../src/core/quota.ts'
 import type { Change, RecordRow, Tables } from './database/tables.ts'
+import { tokenOf } from './ledger.ts'
+import type { Plan } from './plan.ts'
 import type { Outside } from './provider.ts'
 
 /** What is known of one making of a record. */
@@ -28,6 +30,16 @@ export interface Making {
   answer: string | undefined
   /** By whom: only then a person said what is not so. */
   settledBy: string | undefined
+  /** Of the record, where it has one: the keys of its calls derive from it. */
+  readonly token: string
+  /** When it was made, by a clock that nobody sets. */
+  readonly madeAfter: number
+  /** Which version of the operation has written its state. */
+  writer: number
+  /** When, by a clock that nobody sets. */
+  writtenAfter: number
+  /** Whether it was past its retention when it went: the clock may be set back after that. */
+  isPast: boolean
 }
 
 /** How what is known is put in words. */
@@ -51,6 +63,12 @@ export interface MakingOptions {
   readonly quota?: Quota | undefined
   /** Whether plain handlers run at most once. */
   readonly isAtMostOnce: boolean
+  /** The shape of the operation in phases, where it is not the usual one. */
+  readonly plan?: Plan | undefined
+  /** By how much the clock of the database was set so far, in milliseconds. */
+  readonly clockSetMs?: () => number
+  /** Which version of the app the process with this name runs. */
+  readonly versionOf?: (name: string) => number
 }
 
 /** All makings of all records of one world. */
@@ -77,6 +95,11 @@ export class Makings {
     return this.#owners.get(owner)
   }
 
+  /** Those of the record with this token, the oldest first. */
+  ofToken(token: string): readonly Making[] {
+    return [...this.#makings.values()].filter((making) => making.token === token)
+  }
+
   /** Those of one record, the oldest first. */
   of(id: string): readonly Making[] {
     return [...this.#makings.values()].filter((making) => making.id === id)
@@ -85,7 +108,9 @@ export class Makings {
   /** All that is held against what comes, in words; of the tokens, those that may still be used. */
   inWords({ ago, isLive }: Wording): string {
     const makings = [...this.#makings.values()]
-    const known = makings.map(({ id, createdAt, expiresAt, abandonedAt, made: _made, ...rest }) => {
+    const known = makings.map(({ id, createdAt, expiresAt, abandonedAt, ...all }) => {
+      const { made: _made, madeAfter: _madeAfter, token: _token, ...most } = all
+      const { writtenAfter: _writtenAfter, ...rest } = most
       const abandoned = abandonedAt === undefined ? '' : ago(abandonedAt)
       return [id.slice(0, 4), ago(createdAt), ago(expiresAt), abandoned, rest]
     })
@@ -105,7 +130,11 @@ export class Makings {
     this.#demand(after.fence >= making.fence, `${verb}: the fence of ${name} goes back`)
     if (before?.made === after.made) {
       const isExtended = (after.leaseUntil ?? 0) >= (before.leaseUntil ?? 0)
-      this.#demand(verb !== 'renew' || isExtended, `renew: the lease of ${name} is shortened`)
+      const isSet = (this.#options.clockSetMs?.() ?? 0) > 0
+      this.#demand(
+        verb !== 'renew' || isExtended || isSet,
+        `renew: the lease of ${name} is shortened`,
+      )
       const isTaken = after.owner !== null && after.owner !== before.owner
       const isNewer = after.fence > before.fence
       this.#demand(!isTaken || isNewer, `${verb}: ${name} is taken under an old fence`)
@@ -119,6 +148,10 @@ export class Makings {
     // Until its commit a transaction has the key by its locks.
     if (verb === 'commit') making.since = after.createdAt
     this.#counts(verb, making, after)
+    if (after.state !== before?.state) {
+      making.writer = this.#options.versionOf?.(this.#options.tables.asker) ?? making.writer
+      making.writtenAfter = this.#options.tables.elapsed()
+    }
     if (verb === 'take') making.abandonedAt = isPast ? before.expiresAt : undefined
     this.#moves(making, after, verb)
     if (after.owner !== null && verb === 'claim') this.#owners.set(after.owner, making)
@@ -146,7 +179,7 @@ export class Makings {
   /** Recovery points go forward, and what is finished stays. */
   #moves(making: Making, after: RecordRow, verb: string): void {
     const name = `the record of ${after.key}`
-    const point = POINTS.indexOf(after.recoveryPoint === 'closed' ? 'noticed' : after.recoveryPoint)
+    const point = this.#progressOf(after)
     if (after.recoveryPoint !== null && after.response === null) {
       this.#demand(point >= making.point, `${verb}: ${name} goes back to ${after.recoveryPoint}`)
       making.point = Math.max(making.point, point)
@@ -158,18 +191,40 @@ export class Makings {
     this.#demand(isSame, `${verb}: ${name} had the answer ${making.answer} and has ${answer}`)
     if (answer !== undefined && making.answer === undefined) {
       making.answer = answer
+      this.#kept(after, verb)
       if (verb === 'settle') making.settledBy = 'operator'
     }
     making.expiresAt = after.expiresAt
+  }
+
+  /** How far a record has come. */
+  #progressOf({ recoveryPoint, state, operation }: RecordRow): number {
+    if (this.#options.plan === undefined || operation !== 'phases') {
+      return POINTS.indexOf(recoveryPoint === 'closed' ? 'noticed' : recoveryPoint)
+    }
+    if (state === null) return recoveryPoint === 'started' ? 0 : 1
+    const text = Buffer.from(state).toString('latin1')
+    // A planned operation keeps what is done in its state, as a list of names.
+    const [, done = ''] = /"done":\[([^\]]*)\]/.exec(text) ?? []
+    return done.split(',').length
+  }
+
+  /** An answer is kept for as long as the operation says. */
+  #kept({ expiresAt, key, operation }: RecordRow, verb: string): void {
+    const { plan, tables } = this.#options
+    if (plan === undefined || operation !== 'phases') return
+    const isKept = expiresAt >= tables.now() + plan.retentionMs - 1
+    this.#demand(isKept, `${verb}: the answer of ${key} is kept for less than its retention`)
   }
 
   /** A record goes: nothing that is still promised, and nothing unfinished in silence. */
   #gone(verb: string, before: RecordRow, now: number): void {
     const name = `the record of ${before.key}`
     const making = this.#making(before, now)
+    making.isPast ||= before.expiresAt <= now
     if (before.response !== null) {
       return this.#demand(
-        before.expiresAt <= now,
+        before.expiresAt <= now + (this.#options.clockSetMs?.() ?? 0),
         `${verb}: the answer of ${before.key} is removed`,
       )
     }
@@ -183,18 +238,22 @@ export class Makings {
     if (verb === 'abandon') {
       this.#demand(making.abandonedAt !== undefined, `${name} is abandoned before its time`)
       making.expiresAt = making.abandonedAt ?? making.expiresAt
+      making.isPast ||= making.abandonedAt !== undefined
     }
     const isAnswered = verb === 'settle' || verb === 'make way'
     const isBuried = this.#options.tables.letters.some(({ made }) => made === before.made)
     this.#demand(isAnswered || isBuried, `${verb}: ${name} is unfinished and removed in silence`)
   }
 
-  #making({ id, made, createdAt, expiresAt, fence }: RecordRow, now: number): Making {
+  #making({ id, made, createdAt, expiresAt, fence, input }: RecordRow, now: number): Making {
     const known = this.#makings.get(made)
     if (known !== undefined) return known
     const making: Making = {
       ...{ id, made, createdAt, madeAt: now, since: now, expiresAt, fence, point: 0 },
-      ...{ abandonedAt: undefined, answer: undefined, settledBy: undefined },
+      ...{ abandonedAt: undefined, answer: undefined, settledBy: undefined, isPast: false },
+      ...{ token: tokenOf(input), madeAfter: this.#options.tables.elapsed() },
+      writer: this.#options.versionOf?.(this.#options.tables.asker) ?? 1,
+      writtenAfter: this.#options.tables.elapsed(),
     }
     this.#makings.set(made, making)
     return making
@@ -209,7 +268,8 @@ export class Makings {
 export function areApart(one: Making | undefined, other: Making | undefined): boolean {
   if (one === undefined || other === undefined) return true
   const [first, second] = one.made <= other.made ? [one, other] : [other, one]
-  return first.made !== second.made && first.expiresAt <= second.createdAt
+  const isPast = first.isPast || first.expiresAt <= second.createdAt
+  return first.made !== second.made && isPast
 }
 
 /** The body in a sealed response that is neither compressed nor encrypted. */

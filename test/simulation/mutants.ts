@@ -174,19 +174,19 @@ function phasePatches(): readonly Mutant[] {
     }),
     patch('key-per-attempt', 'phases/call-run.ts', {
       what: 'the key of a foreign call changes with each run',
-      find: `derivedKey(place.token, place.point)`,
-      replace: 'derivedKey(place.token + claim.fence, place.point)',
+      find: `derivedKey(place.token, place.storedPoint)`,
+      replace: 'derivedKey(place.token + claim.fence, place.storedPoint)',
     }),
     patch('earlier-call-ignored', 'phases/call-run.ts', {
       what: 'nobody looks whether an earlier run made the call',
-      find: `    if (!isNoted(work) || !place.isResumed) return toCall`,
+      find: `    if (care === 'unnoted' || !place.isResumed) return toCall`,
       replace: `    if (place !== undefined) return toCall`,
     }),
     patch('unclear-call-repeated', 'phases/call-run.ts', {
       what: 'a call of unknown result is repeated although it must not be',
       find: `    if (certainty === 'unknown' && isNever) return { kind: 'bury', error: messageOf(error) }
     // A call that was noted and may have happened stays noted: the next run asks about it first.
-    const isOpen = isNoted(work) && certainty === 'unknown'`,
+    const isOpen = care !== 'unnoted' && certainty === 'unknown'`,
       replace: `    const isOpen = false`,
     }),
     patch('call-timeout-happened', 'phases/foreign-call.ts', {
@@ -196,10 +196,10 @@ function phasePatches(): readonly Mutant[] {
     }),
     patch('graph-change-restarts', 'phases/drive.ts', {
       what: 'a point that the new version does not have is begun from the start',
-      find: `return undefined
-    return { ...place, point: moved.point, state: moved.state }`,
-      replace: `return { ...place, point: STARTED }
-    return { ...place, point: moved.point, state: moved.state }`,
+      find: `return moved === undefined || moved === null ? { misfit } : this.#moved(place, moved)`,
+      replace: `return moved === undefined || moved === null
+      ? { ...place, point: STARTED }
+      : this.#moved(place, moved)`,
     }),
     patch('job-delivered-unsettled', 'workers/enqueuer.ts', {
       what: 'jobs are settled before they are delivered',

@@ -34,6 +34,8 @@ export interface NetworkParts {
   readonly rates: FaultRates
   /** Whether what is sent in one go can be cut in two by a crash. */
   readonly splits: boolean
+  /** The clock of the database is set by so many milliseconds. */
+  readonly onStep: (ms: number) => void
 }
 
 /** How often a statement looks whether its lock is free, in milliseconds: silence also ends locks. */
@@ -71,6 +73,7 @@ export class Network {
   toDatabase(machine: Machine): Wire {
     return {
       ask: (exchange) => this.#ask(machine, exchange, 'database'),
+      connections: machine.connections,
       notify: (_label, wake) => {
         const { scheduler, chance, rates } = this.#parts
         // Signals are best effort: pollers are the net under them.
@@ -88,12 +91,15 @@ export class Network {
 
   #ask<T>(machine: Machine, exchange: Exchange<T>, target: 'database' | 'provider'): Promise<T> {
     const { scheduler, chance } = this.#parts
-    const fate = this.#fate(target)
+    const fate = this.#fate(target, exchange)
     const isCounted = target === 'provider'
     return new Promise<T>((resolve, reject) => {
       const flight: Flight<T> = { machine, exchange, fate, target, resolve, reject }
       const depart = () => {
         if (isCounted) this.inFlight++
+        if (exchange.lateMs !== undefined) {
+          this.#reply(flight, () => reject(cut('connection reset')))
+        }
         scheduler.after(fate.toMs, () => {
           if (isCounted) this.inFlight--
           this.#arrive(flight)
@@ -115,6 +121,8 @@ export class Network {
       return this.#reply(flight, () => flight.reject(cut('connection refused')))
     }
     for (const open of [...tables.sessions]) open.endIfSilent()
+    if (target === 'database') this.#stepClock()
+    tables.asker = machine.name
     if (fate.breaks === 'before') {
       session?.end()
       trace.add(machine.name, `${label}: cut before it was done`)
@@ -142,8 +150,17 @@ export class Network {
     }
   }
 
-  #reply<T>({ machine, fate, target, reject }: Flight<T>, deliver: () => void): void {
+  /** The clock of the database is set, both ways. */
+  #stepClock(): void {
+    const { chance, rates, onStep } = this.#parts
+    if (this.isHealed || rates.clock === 0 || !chance.happens(rates.clock)) return
+    const ms = chance.pick(50, 50, 1000, 10_000, 3_600_000)
+    onStep(chance.happens(0.6) ? -ms : ms)
+  }
+
+  #reply<T>({ machine, fate, target, reject, exchange }: Flight<T>, deliver: () => void): void {
     const { scheduler } = this.#parts
+    if (exchange.hangs === true) return
     const epoch = this.#epoch
     scheduler.after(fate.backMs, () => {
       const isBroken = target === 'database' && epoch !== this.#epoch
@@ -151,9 +168,11 @@ export class Network {
     })
   }
 
-  #fate(target: 'database' | 'provider'): Fate {
+  #fate(target: 'database' | 'provider', { lateMs, hangs }: Exchange<unknown>): Fate {
     const { chance, rates } = this.#parts
     const calm: Fate = { toMs: 0, backMs: 0, breaks: undefined, isRefused: false }
+    if (lateMs !== undefined) return { ...calm, toMs: lateMs }
+    if (hangs === true) return { ...calm, breaks: chance.pick('before', 'after') }
     const jitter = () => (chance.happens(0.5) ? 0 : chance.fraction() * rates.latencyMs)
     if (this.isHealed) return { ...calm, toMs: 0.1, backMs: 0.1 }
     const travel = { toMs: jitter(), backMs: jitter() }

@@ -22,6 +22,7 @@ import {
 import type { Sent } from './checks.ts'
 import type { Tables } from './database/tables.ts'
 import { remoteStore, type SimulatedTx } from './remote-store.ts'
+import { shaped } from './shaped.ts'
 import type { Wire } from './wire.ts'
 
 /** What a node is made of. */
@@ -31,7 +32,7 @@ export interface NodeParts<Host extends AppParts['machine']>
   /** To the database, and to the provider. */
   readonly wires: { readonly database: Wire; readonly provider: Wire }
   readonly tables: Tables
-  readonly version: 1 | 2
+  readonly version: number
 }
 
 const ENQUEUER = { batchMax: 3, timeoutMs: 2000, retryMs: 500, retryMsMax: 2000 }
@@ -39,7 +40,7 @@ const ENQUEUER = { batchMax: 3, timeoutMs: 2000, retryMs: 500, retryMsMax: 2000 
 /** A process of the app. */
 export class Node<Host extends AppParts['machine'] = AppParts['machine']> {
   readonly machine: Host
-  readonly version: 1 | 2
+  readonly version: number
   readonly reprise: Reprise<SimulatedTx>
   readonly #app: AppParts
   // Made when they are asked for: the model checker starts many processes that never need them.
@@ -79,7 +80,11 @@ export class Node<Host extends AppParts['machine'] = AppParts['machine']> {
   }
 
   get #operation(): Operation<SimulatedTx, Order> {
-    this.#operationMade ??= payment(this.#app, this.version)
+    const { options, ledger } = this.#app
+    this.#operationMade ??=
+      options.plan === undefined || ledger === undefined
+        ? payment(this.#app, this.version)
+        : shaped({ ...this.#app, ledger }, options.plan, this.version)
     return this.#operationMade
   }
 

@@ -8,6 +8,8 @@
 import type { Quota } from '../../src/core/quota.ts'
 import type { TransactionOptions } from '../../src/engine/transaction-handler.ts'
 import { Chance } from '../engine/chance.ts'
+import { drawFeatures, type Feature, SWITCHED_OFF } from './features.ts'
+import { type Plan, planOf } from './plan.ts'
 
 /** How often what goes wrong, as probabilities per exchange. */
 export interface FaultRates {
@@ -32,6 +34,16 @@ export interface FaultRates {
   readonly reply: number
   /** A sink fails. */
   readonly sink: number
+  /** A call reaches the provider long after its process has heard that the connection broke. */
+  readonly callLate: number
+  /** A call is never answered. */
+  readonly callHang: number
+  /** A phase never ends. */
+  readonly phaseHang: number
+  /** The clock of the database is set while a statement arrives. */
+  readonly clock: number
+  /** An operator decides without a look. */
+  readonly careless: number
 }
 
 /** How a request is run. */
@@ -41,6 +53,7 @@ export type Mode = 'lease' | 'transaction' | 'phases'
 export type ActKind =
   | 'send'
   | 'send other body'
+  | 'send loose body'
   | 'burst'
   | 'crash'
   | 'freeze'
@@ -50,6 +63,7 @@ export type ActKind =
   | 'jump'
   | 'deploy'
   | 'settle'
+  | 'set clock'
   | 'wait'
 
 /** One thing that happens from outside, after so many milliseconds since the one before. */
@@ -101,10 +115,12 @@ export interface WorldOptions {
   readonly transaction?: Pick<TransactionOptions<never>, 'claim' | 'rehearse'>
   /** How many fresh keys are let in, in which time. */
   readonly quota?: Quota
+  /** The shape of the operation in phases, where it is not the usual one. */
+  readonly plan?: Plan
 }
 
-/** The options of a seed. */
-export function optionsOf(seed: number): WorldOptions {
+/** The options of a seed in a plain world. */
+export function plainOptions(seed: number): WorldOptions {
   const chance = new Chance(seed * 7919 + 1)
   const rate = (...rates: readonly number[]) =>
     chance.happens(0.45) ? 0 : chance.pick(0.02, ...rates)
@@ -147,10 +163,66 @@ export function optionsOf(seed: number): WorldOptions {
       handler: rate(0.1, 0.3),
       reply: rate(0.2, 0.5),
       sink: rate(0.2, 0.5),
+      ...{ callLate: 0, callHang: 0, phaseHang: 0, clock: 0, careless: 0 },
     },
     acts: actsOf(chance),
     ...laterOptions(seed, retentionMs),
   }
+}
+
+/**
+ * The options of a seed, in about half of them with an operation of a shape of its own.
+ *
+ * @param without - features that the world does not have, also where the seed draws them
+ */
+export function optionsOf(
+  seed: number,
+  without: ReadonlySet<Feature> = SWITCHED_OFF,
+): WorldOptions {
+  const plain = plainOptions(seed)
+  const chance = new Chance(seed * 15_485_863 + 13)
+  if (chance.happens(0.45)) return plain
+  const features = drawFeatures(chance, without)
+  const plan = planOf(chance, features, plain.retentionMs)
+  const rate = (feature: Feature, ...rates: readonly [number, ...number[]]) =>
+    features.has(feature) ? chance.pick(...rates) : 0
+  const { quota: _quota, ...rest } = plain
+  const modes: readonly Mode[] = chance.happens(0.8)
+    ? ['phases']
+    : [...plain.modes.filter((mode) => mode !== 'phases'), 'phases']
+  return {
+    // What counts for a quota is held against a clock that nobody sets.
+    ...(features.has('database clock') ? rest : plain),
+    ...{ plan, modes },
+    rates: {
+      ...plain.rates,
+      callLate: rate('late calls', 0.1, 0.4, 1),
+      callHang: rate('hanging calls', 0.1, 0.4),
+      phaseHang: rate('hanging phases', 0.1, 0.3) || rate('unlimited phases', 0.1, 0.3),
+      clock: rate('database clock', 0.02, 0.1, 0.3),
+      careless: rate('careless operators', 0.3, 1),
+    },
+    acts: plannedActs(chance, plain.acts, features),
+  }
+}
+
+/** The acts of the plain world, with those that belong to the features among them. */
+function plannedActs(
+  chance: Chance,
+  acts: readonly Act[],
+  features: ReadonlySet<Feature>,
+): readonly Act[] {
+  const more: ActKind[] = [...Array<ActKind>(chance.pick(1, 2, 3)).fill('deploy'), 'crash']
+  if (features.has('process clocks')) more.push('set clock', 'set clock')
+  if (features.has('tightened input')) more.push('send loose body', 'send loose body')
+  if (features.has('careless operators')) more.push('settle', 'settle')
+  const planned = [...acts]
+  for (const kind of more) {
+    const at = Math.floor(chance.fraction() * (planned.length + 1))
+    const afterMs = chance.fraction() * chance.pick(20, 200, 2000)
+    planned.splice(at, 0, { kind, afterMs, pick: chance.fraction() })
+  }
+  return planned
 }
 
 /** By a chance of their own, so that the worlds without them are as they were before them. */
@@ -189,11 +261,12 @@ const WEIGHTS: Readonly<Record<ActKind, number>> = {
   deploy: 2,
   settle: 2,
   wait: 3,
+  ...{ 'set clock': 0, 'send loose body': 0 },
 }
 
 function actsOf(chance: Chance): readonly Act[] {
   // The keys of an object are what its type says.
-  const kinds = Object.keys(WEIGHTS) as ActKind[]
+  const kinds = (Object.keys(WEIGHTS) as ActKind[]).filter((kind) => WEIGHTS[kind] > 0)
   const chosen = kinds.filter((kind) => kind === 'send' || kind === 'wait' || chance.happens(0.6))
   const bag = chosen.flatMap((kind) => Array<ActKind>(WEIGHTS[kind]).fill(kind))
   const count = chance.pick(4, 6, 8, 12, 16, 32)

@@ -27,7 +27,7 @@ export interface Charge {
 }
 
 /** The provider answered with an error. */
-class ProviderError extends Error {
+export class ProviderError extends Error {
   readonly status: number
 
   constructor(status: number) {

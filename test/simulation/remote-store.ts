@@ -36,6 +36,8 @@ import type { Wire } from './wire.ts'
 export interface SimulatedTx {
   /** Writes a row of the app's own, for the record with this id. */
   write(id: string, what: string, by: string): Promise<void>
+  /** Sends a statement that is never answered. */
+  hang?(): Promise<void>
 }
 
 /** A store over `wire` on the database `tables`. */
@@ -79,6 +81,8 @@ export function faultOf(error: unknown): TransactionFault {
 /** The handle of a transaction, for as long as `access` lasts. */
 export function txOf(wire: Wire, session: Session, access: TransactionAccess): SimulatedTx {
   return {
+    hang: async () =>
+      access.send(() => wire.ask({ label: 'hang', session, hangs: true, apply: () => {} })),
     write: async (id, what, by) =>
       access.send(() =>
         wire.ask({

@@ -31,6 +31,7 @@ import {
   beginPhase,
   begunCall,
   endPhase,
+  leavePhase,
   stopPhase,
   takeAbandoned,
   takeUnfinished,
@@ -51,11 +52,13 @@ export function remoteWork(tables: Tables, wire: Wire): Work<SimulatedTx> {
       },
       beginCall: (claim, attempt, earlier) =>
         ask('begin call', () => beginCall(tables, { claim, attempt }, earlier)),
-      begunCall: (id, point) => ask('begun call', () => begunCall(tables, id, point)),
+      begunCall: (id, key) => ask('begun call', () => begunCall(tables, id, key)),
       stop: (claim, attempt, stop) =>
         ask(`stop ${stop.ending}`, () => stopPhase(tables, { claim, attempt }, stop)),
-      takeUnfinished: (operation, request, patience) =>
-        ask('take unfinished', () => takeUnfinished(tables, { operation, request }, patience)),
+      leave: (claim, attempt, leaving) =>
+        ask('leave', () => leavePhase(tables, { claim, attempt }, leaving)),
+      takeUnfinished: (edition, request, patience) =>
+        ask('take unfinished', () => takeUnfinished(tables, { edition, request }, patience)),
       classify: faultOf,
     },
     jobs: {
@@ -81,7 +84,7 @@ export function remoteWork(tables: Tables, wire: Wire): Work<SimulatedTx> {
       sweep: async (limit) => sweepLetters(tables, limit),
     },
     counts: { add: async () => true, read: async () => [], sweep: async () => 0 },
-    history: (id) => ask('history', () => historyOf(tables, id, Number.NEGATIVE_INFINITY)),
+    history: (id) => ask('history', () => historyOf(tables, id)),
     sweepHistory: (limit) => ask('sweep history', () => sweepHistory(tables, limit)),
     beat: () => ask('beat', () => {}),
     workers: async () => [],
@@ -94,6 +97,9 @@ function openPhase(
   { claim, session }: { readonly claim: Claim; readonly session: Session },
 ): OpenPhase<SimulatedTx> {
   const access = new TransactionAccess()
+  const { connections = new Set() } = wire
+  connections.add(session)
+  const back = () => void connections.delete(session)
   return {
     tx: txOf(wire, session, access),
     stage: async (job) =>
@@ -105,24 +111,30 @@ function openPhase(
       ),
     async advance(step, attempt) {
       await over(access)
-      return wire.ask({
+      const moved = wire.ask({
         ...{ label: `advance to ${step.recoveryPoint}`, given: step.state, session },
         apply: () => endPhase(tables, session, { claim, attempt, step: { advance: step } }),
       })
+      return moved.finally(back)
     },
     async finish(finish, attempt) {
       await over(access)
-      return wire.ask({
+      const finished = wire.ask({
         ...{ label: 'finish phase', session },
         apply: () => endPhase(tables, session, { claim, attempt, step: { finish } }),
       })
+      return finished.finally(back)
     },
     // The simulated app commits nothing itself.
     isCommitted: async () => false,
     close: () => access.end(),
     async rollback() {
       await over(access)
-      return rollback(wire, session)
+      return rollback(wire, session).finally(back)
+    },
+    destroy() {
+      back()
+      void wire.ask({ label: 'destroy', apply: () => session.end() }).catch(() => {})
     },
   }
 }
@@ -161,7 +173,9 @@ function jobBatch(
 }
 
 function sweepHistory(tables: Tables, limit: number): number {
-  const left = tables.attempts.filter(({ recordId }) => !tables.records.has(recordId))
+  const left = tables.attempts.filter(
+    ({ recordId, made }) => tables.records.get(recordId)?.made !== made,
+  )
   const swept = new Set(left.slice(0, limit))
   tables.attempts = tables.attempts.filter((one) => !swept.has(one))
   return swept.size

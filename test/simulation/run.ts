@@ -1,4 +1,5 @@
 import { Violation } from './checks.ts'
+import type { Feature } from './features.ts'
 import type { FaultRates, WorldOptions } from './options.ts'
 import { optionsOf } from './options.ts'
 import { World, type WorldSettings } from './world.ts'
@@ -9,6 +10,8 @@ export interface Part {
   readonly keep?: readonly number[] | undefined
   /** Faults that do not happen. */
   readonly off?: readonly (keyof FaultRates)[] | undefined
+  /** Features that the world does not have; those that are switched off unless given. */
+  readonly without?: readonly Feature[] | undefined
 }
 
 /** How a world ended. */
@@ -30,7 +33,7 @@ export async function playSeed(
   settings: WorldSettings = {},
   part: Part = {},
 ): Promise<Played> {
-  const options = partOf(optionsOf(seed), part)
+  const options = partOf(optionsOf(seed, part.without && new Set(part.without)), part)
   const world = new World(options, settings)
   const violation = await violationOf(world, settings)
   const { trace, scheduler, checks } = world

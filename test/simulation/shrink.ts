@@ -13,11 +13,12 @@ import type { WorldSettings } from './world.ts'
 export async function shrink(
   seed: number,
   settings: WorldSettings,
-  play: typeof playSeed = playSeed,
+  { play = playSeed, without }: { play?: typeof playSeed } & Pick<Part, 'without'> = {},
 ): Promise<Part> {
-  const whole = await play(seed, settings)
-  const failsAlike = async (part: Part) => isAlike(await play(seed, settings, part), whole)
-  const { acts, rates } = optionsOf(seed)
+  const whole = await play(seed, settings, { without })
+  const failsAlike = async (part: Part) =>
+    isAlike(await play(seed, settings, { ...part, without }), whole)
+  const { acts, rates } = optionsOf(seed, without && new Set(without))
   let off: (keyof FaultRates)[] = []
   // The names of the rates are what their type says.
   for (const name of Object.keys(rates) as (keyof FaultRates)[]) {
@@ -36,15 +37,16 @@ export async function shrink(
       else at += size
     }
   }
-  return { keep, off: off.filter((name) => rates[name] > 0) }
+  return { keep, off: off.filter((name) => rates[name] > 0), without }
 }
 
 /** The command that plays it again. */
-export function replayOf(seed: number, { keep, off = [] }: Part, mutant?: string): string {
+export function replayOf(seed: number, { keep, off = [], without }: Part, mutant?: string): string {
   const parts = [
     `npm run sim -- --seed ${seed}`,
     ...(keep === undefined ? [] : [`--keep ${keep.join(',') || 'none'}`]),
     ...(off.length === 0 ? [] : [`--off ${off.join(',')}`]),
+    ...(without === undefined ? [] : [`--without "${without.join(',') || 'none'}"`]),
     ...(mutant === undefined ? [] : [`--mutant ${mutant}`]),
   ]
   return parts.join(' ')

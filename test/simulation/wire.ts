@@ -10,6 +10,10 @@ export interface Exchange<T> {
   readonly apply: () => T
   /** The transaction that it belongs to: it ends with the connection. */
   readonly session?: Session | undefined
+  /** Whether it is carried out and never answered. */
+  readonly hangs?: boolean | undefined
+  /** The asker hears that the connection broke, and it arrives after so many milliseconds. */
+  readonly lateMs?: number | undefined
 }
 
 /** The only way out of a process. */
@@ -18,4 +22,6 @@ export interface Wire {
   ask<T>(exchange: Exchange<T>): Promise<T>
   /** Hands a notification to the process. */
   notify(label: string, wake: () => void): void
+  /** Connections that the process has not given back, where somebody counts them. */
+  readonly connections?: Set<Session>
 }

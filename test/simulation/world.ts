@@ -10,15 +10,18 @@ import { Chance } from '../engine/chance.ts'
 import { idOf } from './app.ts'
 import { Checks, type Sent, Violation } from './checks.ts'
 import { Clients } from './clients.ts'
-import { type RecordRow, Tables } from './database/tables.ts'
+import { type Change, type RecordRow, Tables } from './database/tables.ts'
 import type { Flaw } from './flaws.ts'
+import { Ledger, tokenOf } from './ledger.ts'
 import { Machine } from './machine.ts'
 import { Network } from './network.ts'
 import { Node } from './node.ts'
 import { Operator } from './operator.ts'
 import type { Act, WorldOptions } from './options.ts'
+import { versionOf } from './plan.ts'
 import { Outside } from './provider.ts'
 import { Scheduler } from './scheduler.ts'
+import { LOOSE } from './shaped.ts'
 import { Trace } from './trace.ts'
 
 /** How a world is watched, and what is broken in it on purpose. */
@@ -45,6 +48,7 @@ export class World {
   readonly tables: Tables
   readonly outside: Outside
   readonly checks: Checks
+  readonly ledger: Ledger
   readonly network: Network
   readonly nodes: Node<Machine>[] = []
   readonly chance: Chance
@@ -53,7 +57,13 @@ export class World {
   readonly #operator: Operator
   #booted = 0
   #ticks = 0
-  #version: 1 | 2 = 1
+  #version = 1
+  /** The version of every process that there was. */
+  readonly #versions = new Map<string, number>()
+  /** How far the clock of the database was set, now and at most, and by how much in all. */
+  #clockMs = 0
+  #clockMsMax = 0
+  #clockSetMs = 0
 
   constructor(options: WorldOptions, { isTraced = false, flaws = new Set() }: WorldSettings = {}) {
     const { seed, rates } = options
@@ -62,17 +72,31 @@ export class World {
     this.scheduler = new Scheduler(new Chance(seed * 31 + 3))
     this.trace = new Trace(isTraced, () => this.scheduler.now)
     this.tables = new Tables({
-      now: () => EPOCH_MS + this.scheduler.now + TICK_MS * ++this.#ticks,
-      onChange: (change) => this.checks.changed(change),
+      now: () => this.databaseNow + TICK_MS * ++this.#ticks,
+      elapsed: () => this.scheduler.now,
+      onChange: (change) => this.#changed(change),
       flaws,
     })
     this.outside = new Outside(new Chance(seed * 31 + 4), options)
     const isAtMostOnce = options.afterCrash === 'refuse'
     const { tables, outside } = this
-    this.checks = new Checks({ tables, outside, isAtMostOnce, quota: options.quota })
+    this.checks = new Checks({
+      ...{ tables, outside, isAtMostOnce, quota: options.quota, plan: options.plan },
+      clockSetMs: () => this.#clockSetMs,
+      versionOf: (name) => this.#versions.get(name) ?? 1,
+      running: () => this.nodes.map(({ version }) => version),
+      ledger: () => this.ledger,
+    })
+    this.ledger = new Ledger({
+      ...{ chance: new Chance(seed * 31 + 8), rates },
+      violate: (message) => this.checks.violate(message),
+      note: (what) => this.checks.note(what),
+    })
+    for (const feature of options.plan?.features ?? []) this.checks.note(`world with ${feature}`)
     this.network = new Network({
       ...{ scheduler: this.scheduler, trace: this.trace, tables: this.tables, rates },
       splits: options.splits,
+      onStep: (ms) => this.#setClock(ms),
       chance: new Chance(seed * 31 + 5),
     })
     this.#clients = new Clients(this, new Chance(seed * 31 + 6))
@@ -91,7 +115,7 @@ export class World {
 
   /** The time of the database. */
   get databaseNow(): number {
-    return EPOCH_MS + this.scheduler.now
+    return EPOCH_MS + this.scheduler.now + this.#clockMs
   }
 
   /** Plays it to the end. */
@@ -133,14 +157,15 @@ export class World {
         return this.#clients.send(this.request(pick, 'a'))
       case 'send other body':
         return this.#clients.send(this.request(pick, 'b'))
+      case 'send loose body':
+        return this.#clients.send(this.request(pick, LOOSE))
       case 'burst':
         for (let copies = 0; copies < 3; copies++) this.#clients.send(this.request(pick, 'a'))
         return
       case 'crash':
         return this.#replace(node, node.version)
       case 'deploy':
-        this.#version = this.#version === 1 ? 2 : 1
-        return this.#replace(node, this.#version)
+        return this.#deploy(node, pick)
       case 'freeze':
         this.trace.add(machine.name, 'freezes')
         return machine.freeze()
@@ -156,6 +181,13 @@ export class World {
         return machine.jump(pick < 0.5 ? 2000 : 86_400_000)
       case 'settle':
         return this.#operator.act()
+      case 'set clock': {
+        const ms = this.chance.pick(50, 1000, 60_000, 3_600_000)
+        const isBack = this.chance.happens(0.5)
+        this.trace.add(machine.name, `its wall clock is set ${isBack ? 'back' : 'ahead'}`)
+        this.checks.note(`clock of a process set ${isBack ? 'back' : 'ahead'}`)
+        return machine.setUnix(isBack ? -ms : ms)
+      }
       case 'wait':
         return
     }
@@ -171,22 +203,55 @@ export class World {
     this.scheduler.after(ms, () => machine.thaw())
   }
 
-  #replace(node: Node<Machine>, version: 1 | 2): void {
+  /** A node of another version takes the place of one: mostly the next, sometimes the one before. */
+  #deploy(node: Node<Machine>, pick: number): void {
+    const { plan } = this.options
+    const before = this.#version
+    if (plan === undefined) this.#version = before === 1 ? 2 : 1
+    else {
+      const isBack = (pick * 1000) % 1 < 0.3
+      this.#version = Math.min(Math.max(before + (isBack ? -1 : 1), 1), plan.versions.length)
+      const newer = versionOf(plan, Math.max(before, this.#version))
+      const way = this.#version < before ? 'rollback' : 'deploy'
+      if (this.#version !== before) {
+        for (const change of newer.changes) this.checks.note(`${way} of ${change}`)
+      }
+    }
+    this.#replace(node, this.#version)
+  }
+
+  #changed(change: Change): void {
+    this.checks.changed(change)
+    if (change.kind !== 'settled' || change.letter.settlement?.way !== 'resume') return
+    this.ledger.resume(tokenOf(change.letter.input))
+  }
+
+  /** The clock of the database is set. */
+  #setClock(ms: number): void {
+    this.#clockMs += ms
+    this.#clockMsMax = Math.max(this.#clockMsMax, this.#clockMs)
+    this.#clockSetMs += Math.abs(ms)
+    this.trace.add('database', `its clock is set by ${ms} ms`)
+    this.checks.note(`clock of the database set ${ms < 0 ? 'back' : 'ahead'}`)
+  }
+
+  #replace(node: Node<Machine>, version: number): void {
     this.trace.add(node.machine.name, `dies, and version ${version} is started`)
     node.machine.die()
     this.checks.note('crash')
     this.nodes[this.nodes.indexOf(node)] = this.#boot(version)
   }
 
-  #boot(version: 1 | 2 = this.#version): Node<Machine> {
+  #boot(version = this.#version): Node<Machine> {
     const { clockRates, stopsWhenFrozen } = this.options
     const number = ++this.#booted
     const rate = clockRates[number % clockRates.length] ?? 1
+    this.#versions.set(`n${number}`, version)
     const clock = { rate, stopsWhenFrozen, offsetMs: this.chance.fraction() * 1e9 }
     const machine = new Machine(`n${number}`, this.scheduler, clock)
-    const { network, tables, outside, checks, options } = this
+    const { network, tables, outside, ledger, checks, options } = this
     const node = new Node({
-      ...{ machine, tables, outside, version, checks, options },
+      ...{ machine, tables, outside, ledger, version, checks, options },
       wires: { database: network.toDatabase(machine), provider: network.toProvider(machine) },
       chance: new Chance(options.seed * 31 + 100 + number),
     })
@@ -200,6 +265,9 @@ export class World {
     this.trace.add('world', 'heals')
     this.network.isHealed = true
     this.outside.isHealed = true
+    this.ledger.isHealed = true
+    // What was promised for an hour by a clock that was ahead would take an hour.
+    this.#clockMs = this.#clockMsMax
     for (const { machine } of this.nodes) machine.thaw()
     // Whoever is left runs the same version: a deploy ends.
     for (const node of [...this.nodes]) {
@@ -277,6 +345,8 @@ export class World {
     await this.#until(() => this.scheduler.now >= rest, rest)
     for (const session of [...this.tables.sessions]) session.endIfSilent()
     if (this.tables.sessions.size > 0) throw new Violation('a transaction is left open')
+    const kept = this.nodes.find(({ machine }) => machine.connections.size > 0)
+    if (kept !== undefined) throw new Violation('a connection is never given back')
     const timers = this.nodes.reduce((sum, { machine }) => sum + machine.timers, 0)
     if (timers > 0) throw new Violation(`${timers} timers are left`)
   }

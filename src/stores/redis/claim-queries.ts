@@ -14,6 +14,7 @@ import { READ } from './queries.ts'
 const COUNT_KEY = `
 local function count(set)
   local keys, ms, member = unpack(ARGV, #ARGV - 2)
+  if tonumber(keys) < 1 then return tonumber(ms) end
   local live = '(' .. now
   if redis.call('ZCOUNT', set, live, '+inf') >= tonumber(keys)
     and not redis.call('ZSCORE', set, member) then

@@ -58,6 +58,7 @@ export class Table {
 
   /** Whether a fresh record of the caller would be one too many. */
   overQuota(caller: string, quota: Quota): OverQuota | undefined {
+    if (quota.keys < 1) return { outcome: 'over_quota', roomInMs: quota.perMs }
     // The query selects just this column; a handle may be set to read integers as big ones.
     const row = this.#prepared(this.#queries.room).get(caller, quota.keys - 1) as
       | { readonly ms: number | bigint }

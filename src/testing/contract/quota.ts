@@ -127,6 +127,31 @@ export const quotaChecks: readonly StoreCheck[] = [
     },
   },
   {
+    name: 'makes nothing for a quota of no keys, and takes up what is there',
+    async check({ store, peer, advance }) {
+      const fresh = requestsOf(3)
+      const none = { quota: { keys: 0, perMs: 1 } }
+      const absent = fresh(none)
+      await expectOver({ store }, absent)
+      await expectOver({ store }, absent)
+      assert.equal(await store.find(absent.id), undefined)
+
+      const [finished, half] = [fresh(), fresh({ recoveryPoint: 'started' })]
+      await takeAndFinish(store, finished)
+      await take(store, half)
+      assert.equal((await peer.claim(rivalOf(finished, none))).outcome, 'replay')
+      assert.equal((await peer.claim({ ...impostorOf(finished), ...none })).outcome, 'mismatch')
+      assert.equal((await peer.claim(rivalOf(half, none))).outcome, 'in_progress')
+      await advance(LAPSE_MS)
+      assert.equal((await peer.claim(rivalOf(half, none))).outcome, 'resume')
+
+      await advance(EXPIRY_MS)
+      const before = await snapshot(store, half.id)
+      await expectOver({ store }, rivalOf(half, none))
+      assert.deepEqual(await snapshot(store, half.id), before)
+    },
+  },
+  {
     name: 'neither counts nor refuses what is claimed without a quota',
     async check({ store }) {
       const fresh = requestsOf(1)

@@ -4,28 +4,30 @@
  * @module
  */
 
-import type {
-  Burial,
-  DeadLetter,
-  HistoryEntry,
-  LetterQuery,
-  Settlement,
-  UnknownBurial,
+import {
+  BURIED_MS,
+  type Burial,
+  type DeadLetter,
+  type HistoryEntry,
+  type LetterQuery,
+  type Settlement,
+  type UnknownBurial,
 } from '../../../src/engine/letters.ts'
 import type { Claim } from '../../../src/engine/store.ts'
 import { held } from './records.ts'
 import { awaitRow, isFree, rowLock } from './session.ts'
 import type { LetterRow, RecordRow, Tables } from './tables.ts'
 
-/** History reaches back this long before a record was made, in milliseconds. */
-const HISTORY_MS = 60_000
-
-/** What was tried on a record since then. */
-export function historyOf(tables: Tables, id: string, since: number): readonly HistoryEntry[] {
+/** What was tried on this making of a record; on all of them unless told which. */
+export function historyOf(tables: Tables, id: string, making?: number): readonly HistoryEntry[] {
   return tables.attempts
-    .filter(({ recordId, beganAt }) => recordId === id && beganAt >= since - HISTORY_MS)
-    .map(({ number: _number, recordId: _recordId, ...entry }) => entry)
+    .filter(({ recordId, made }) => recordId === id && made === (making ?? made))
+    .map(({ number: _number, recordId: _recordId, made: _made, ...entry }) => entry)
 }
+
+/** Of what nobody puts before a person by a claim, only the record says how long it is kept. */
+type RecordBurial = Pick<Burial, 'cause' | 'error' | 'isUntold'> &
+  Partial<Pick<Burial, 'retentionMs'>>
 
 /**
  * Puts a record before a person, unless it lies there already. Of what was no operation of phases the
@@ -34,21 +36,27 @@ export function historyOf(tables: Tables, id: string, since: number): readonly H
 export function buryRecord(
   tables: Tables,
   record: RecordRow,
-  { cause, error, isUntold = false }: Pick<Burial, 'cause' | 'error' | 'isUntold'>,
+  { cause, error, isUntold = false, retentionMs: answerMs = 0 }: RecordBurial,
 ): void {
+  const retentionMs = Math.max(answerMs, record.expiresAt - record.createdAt)
   const tellAfter = isUntold && record.input !== null ? tables.now() : null
   const there = tables.letters.find(
     ({ id, made, settledAt }) => id === record.id && made === record.made && settledAt === null,
   )
   if (there !== undefined) {
-    return replace(tables, { ...there, tellAfter: tellAfter ?? there.tellAfter })
+    const kept = Math.max(there.retentionMs, retentionMs)
+    return replace(tables, {
+      ...there,
+      tellAfter: tellAfter ?? there.tellAfter,
+      retentionMs: kept,
+    })
   }
   const { id, caller, operation, key, fingerprint, fence, tries, input, state, origin } = record
   const letter: LetterRow = {
     ...{ letter: String(tables.number()), id, caller, operation, key, fingerprint, fence, tries },
     ...{ input, state, origin, cause, error, point: record.recoveryPoint, made: record.made },
-    tellAfter,
-    history: historyOf(tables, id, record.createdAt),
+    ...{ tellAfter, retentionMs },
+    history: historyOf(tables, id, record.made),
     ...{ createdAt: record.createdAt, buriedAt: tables.now(), settledAt: null, settlement: null },
   }
   tables.letters.push(letter)
@@ -77,7 +85,7 @@ export function bury(tables: Tables, claim: Claim, burial: Burial): boolean {
     tables.attempts = tables.attempts.filter(({ recordId }) => recordId !== claim.id)
   } else {
     const recoveryPoint = tables.has('burial-resumable') ? record.recoveryPoint : null
-    const kept = Math.max(record.expiresAt, tables.now() + burial.retentionMs)
+    const kept = Math.max(record.expiresAt, tables.now() + Math.max(BURIED_MS, burial.retentionMs))
     const buried = { ...record, recoveryPoint, owner: null, leaseUntil: null, expiresAt: kept }
     tables.put(claim.id, buried, 'bury')
   }
@@ -173,10 +181,13 @@ export function settleLetter(tables: Tables, number: string, settlement: Settlem
   return true
 }
 
-/** A call that was never heard of again is settled with its letter. */
+/** A call that was never heard of again, or only denied, is settled with its letter. */
 function endCalls(tables: Tables, letter: LetterRow): void {
   const isEnded = (one: (typeof tables.attempts)[number]) =>
-    one.recordId === letter.id && one.endedAt === null && one.beganAt <= letter.buriedAt
+    one.recordId === letter.id &&
+    one.made === letter.made &&
+    one.fence <= letter.fence &&
+    (one.endedAt === null || one.ending === 'denied')
   tables.attempts = tables.attempts.map((one) =>
     isEnded(one) ? { ...one, endedAt: tables.now(), ending: 'settled' as const } : one,
   )
@@ -202,7 +213,7 @@ function settledRecord(
     response: finish?.response ?? null,
     resource: finish?.resource ?? null,
     finishedAt: isResumed ? null : now,
-    expiresAt: now + retentionMs,
+    expiresAt: now + Math.max(retentionMs, letter.retentionMs),
   }
 }
 
@@ -223,6 +234,7 @@ function replace(tables: Tables, letter: LetterRow): void {
 }
 
 function bare(row: LetterRow): DeadLetter {
-  const { made: _made, fingerprint: _fingerprint, tellAfter: _tellAfter, ...letter } = row
+  const { made: _made, fingerprint: _fingerprint, tellAfter: _tellAfter, ...rest } = row
+  const { retentionMs: _retentionMs, ...letter } = rest
   return letter
 }

@@ -1,16 +1,19 @@
 /**
- * Phases, as migration 3 says them: what a phase writes, its recovery point and the check of the
+ * Phases, as migrations 3 and 13 say them: what a phase writes, its recovery point and the check of the
  * fence are one commit.
  *
  * @module
  */
 
-import { advanced, finished } from '../../../src/core/transition.ts'
+import { advanced, finished, suspended } from '../../../src/core/transition.ts'
 import type { Advance, Claim, Finish } from '../../../src/engine/store.ts'
 import type { Isolation } from '../../../src/engine/transactions.ts'
 import type {
   Attempt,
   BegunCall,
+  Edition,
+  Leaving,
+  Left,
   Patience,
   Stop,
   TakenRecord,
@@ -87,6 +90,7 @@ export function beginCall(
 ): boolean {
   if (held(tables, claim) === undefined) return false
   awaitRow(tables, claim.id)
+  tables.sync()
   if (deniesEarlier) denyEarlier(tables, claim, attempt)
   if (tables.has('call-unnoted')) return true
   tables.attempts.push({
@@ -97,23 +101,20 @@ export function beginCall(
 }
 
 /** The provider knows nothing of the calls of earlier runs. */
-function denyEarlier(tables: Tables, { id, fence }: Claim, { point }: Attempt): void {
+function denyEarlier(tables: Tables, { id, fence }: Claim, { callKey }: Attempt): void {
   const isEarlier = (one: AttemptRow) =>
-    one.recordId === id && one.point === point && one.fence < fence && one.endedAt === null
+    one.recordId === id && one.callKey === callKey && one.fence < fence && one.endedAt === null
   const end = { endedAt: tables.now(), ending: 'denied' } as const
   tables.attempts = tables.attempts.map((one) => (isEarlier(one) ? { ...one, ...end } : one))
 }
 
-/** What is known of the calls that were begun from this point. */
-export function begunCall(tables: Tables, id: string, point: string): BegunCall | undefined {
-  const record = tables.records.get(id)
-  if (record === undefined) return undefined
+/** What is known of the calls that were begun under this key. */
+export function begunCall(tables: Tables, id: string, callKey: string): BegunCall | undefined {
   const begun = tables.attempts.filter(
     (one) =>
       one.recordId === id &&
-      one.point === point &&
-      (one.endedAt === null || one.ending === 'denied') &&
-      one.beganAt >= record.createdAt,
+      one.callKey === callKey &&
+      (one.endedAt === null || one.ending === 'denied'),
   )
   if (begun.length === 0) return undefined
   return begun.some(({ endedAt }) => endedAt === null) ? 'open' : 'denied'
@@ -130,21 +131,57 @@ export function stopPhase(
   return true
 }
 
+/** Leaves the record to nodes with other versions of the operation. */
+export function leavePhase(
+  tables: Tables,
+  { claim, attempt }: { readonly claim: Claim; readonly attempt: Attempt },
+  { version, otherVersionMs, error }: Leaving,
+): Left {
+  const record = held(tables, claim)
+  if (record === undefined) return 'lost'
+  awaitRow(tables, claim.id)
+  const now = tables.now()
+  const before =
+    record.left?.fence === claim.fence - 1
+      ? record.left
+      : { since: now, by: [] as readonly string[] }
+  if (before.since <= now - otherVersionMs) return 'over'
+  const isNew = !before.by.includes(version)
+  const left = {
+    ...{ since: before.since, fence: claim.fence },
+    by: isNew ? [...before.by, version] : before.by,
+  }
+  const tries = record.tries - (record.drivenFence === claim.fence ? 1 : 0)
+  tables.put(claim.id, { ...record, ...suspended(record), resumeAt: now, tries, left }, 'leave')
+  if (isNew) endAttempt(tables, { claim, attempt, ending: 'retry_later', error })
+  tables.wake(claim.id)
+  return 'left'
+}
+
+/** How long a completer leaves alone at least what it did not understand, in milliseconds. */
+const LEFT_MS_MIN = 60_000
+
 /** Takes one unfinished record of the operation whose time has come. */
 export function takeUnfinished(
   tables: Tables,
-  { operation, request }: { readonly operation: string; readonly request: TakeRequest },
+  { edition, request }: { readonly edition: Edition; readonly request: TakeRequest },
   { graceMs, retryMs, retryMsMax }: Patience,
 ): TakenRecord | undefined {
   const now = tables.now()
   return take(tables, request, (record) => {
+    const { left, triedAt, createdAt } = record
     const pauseMs = Math.min(retryMs * 2 ** Math.min(record.tries, 30), retryMsMax)
+    const isDue = createdAt <= now - graceMs && (triedAt ?? createdAt) <= now - pauseMs
+    const isLeft = left?.fence === record.fence && left.by.includes(edition.version)
+    const isLookedAtAgain =
+      (left?.since ?? now) <= now - edition.otherVersionMs ||
+      (triedAt !== null && triedAt <= now - Math.max(retryMsMax, LEFT_MS_MIN))
     return (
       record.recoveryPoint !== null &&
-      record.operation === operation &&
+      record.operation === edition.operation &&
       record.expiresAt > now &&
-      record.createdAt <= now - graceMs &&
-      (record.triedAt ?? record.createdAt) <= now - pauseMs
+      (record.resumeAt !== undefined || isDue) &&
+      (!isLeft || isLookedAtAgain)
     )
   })
 }
@@ -173,7 +210,8 @@ function take(
     owner: tables.has('taken-under-same-fence') ? (record.owner ?? owner) : owner,
     leaseUntil: now + leaseMs,
     expiresAt: Math.max(record.expiresAt, now + retentionMs),
-    ...{ triedAt: now, tries: record.tries + 1 },
+    ...{ triedAt: now, tries: record.tries + 1, resumeAt: undefined },
+    drivenFence: record.fence + 1,
   }
   tables.put(record.id, taken, 'take')
   const { id, caller, operation, key, fingerprint, fence, recoveryPoint, state, input } = taken
@@ -201,7 +239,7 @@ function endAttempt(
   const isOpen = (one: AttemptRow) =>
     one.recordId === claim.id &&
     one.fence === claim.fence &&
-    one.point === attempt.point &&
+    one.callKey === attempt.callKey &&
     one.endedAt === null
   const end = { endedAt: now, ending, reached, error }
   if (attempt.callKey !== null && tables.attempts.some(isOpen)) {
@@ -214,5 +252,6 @@ function endAttempt(
 
 function entry(tables: Tables, { id, fence }: Claim, { point, actor, callKey }: Attempt) {
   const number = tables.number()
-  return { number, recordId: id, fence, point, actor, callKey, reached: null, error: null }
+  const made = tables.records.get(id)?.made ?? 0
+  return { number, made, recordId: id, fence, point, actor, callKey, reached: null, error: null }
 }

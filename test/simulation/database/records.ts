@@ -65,7 +65,8 @@ export function claim(tables: Tables, request: ClaimRequest): ClaimResult {
   const made = isFresh || record === undefined ? tables.number() : record.made
   const tried = isFresh ? { triedAt: null, tries: 0 } : { triedAt: now, tries: record?.tries ?? 0 }
   const countsUntil = isFresh ? untilWhen(request, now) : (record?.countsUntil ?? null)
-  const row: RecordRow = { ...next, ...tried, made, countsUntil }
+  const kept = isFresh || record === undefined ? {} : leftOf(record)
+  const row: RecordRow = { ...next, ...kept, ...tried, made, countsUntil }
   if (tables.has('fence-stands-still')) Object.assign(row, { fence: record?.fence ?? row.fence })
   const isAbandoned = record !== undefined && !isFinished(record)
   const writesFirst = request.writesFirst === true || tables.has('claim-unsynced')
@@ -74,6 +75,15 @@ export function claim(tables: Tables, request: ClaimRequest): ClaimResult {
   if (over !== undefined) return over
   if (decision.kind === 'recover') withdrawLetter(tables, row, 'A later request took it up.')
   return granted({ ...decision, fence: row.fence }, row)
+}
+
+/** What only the table knows of a record that was left to other versions. */
+function leftOf({ resumeAt, drivenFence, left }: RecordRow): Partial<RecordRow> {
+  return {
+    ...(resumeAt !== undefined && { resumeAt }),
+    ...(drivenFence !== undefined && { drivenFence }),
+    ...(left !== undefined && { left }),
+  }
 }
 
 type Counted = Pick<ClaimRequest, 'caller' | 'quota'>
@@ -222,6 +232,7 @@ function write(tables: Tables, claim: Claim, { verb, move }: Writing): boolean {
 
 /** The record without what only the table knows. */
 function bare(row: RecordRow): KeyRecord {
-  const { made: _made, triedAt: _triedAt, tries: _tries, countsUntil: _until, ...record } = row
+  const { made: _made, triedAt: _triedAt, tries: _tries, countsUntil: _until, ...rest } = row
+  const { resumeAt: _resumeAt, drivenFence: _drivenFence, left: _left, ...record } = rest
   return record
 }

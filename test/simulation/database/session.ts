@@ -54,7 +54,7 @@ export class Session {
     this.#tables = tables
     this.isolation = isolation
     this.#idleMs = idleMs
-    this.#heardAt = tables.now()
+    this.#heardAt = tables.elapsed()
     tables.sessions.add(this)
   }
 
@@ -62,12 +62,12 @@ export class Session {
   heard(): void {
     this.endIfSilent()
     if (this.isOver) throw new DatabaseError('disconnected', 'The connection is gone.')
-    this.#heardAt = this.#tables.now()
+    this.#heardAt = this.#tables.elapsed()
   }
 
   /** Ends it when its side was silent for too long. */
   endIfSilent(): void {
-    if (this.#tables.now() - this.#heardAt >= this.#idleMs) this.end()
+    if (this.#tables.elapsed() - this.#heardAt >= this.#idleMs) this.end()
   }
 
   /** Takes a lock, unless another has it. */
@@ -95,7 +95,7 @@ export class Session {
     const isStale = [...this.seen].some(([id, version]) => version !== (versions.get(id) ?? 0))
     const own = [...locks].flatMap(([name, session]) => (session === this ? [name] : []))
     const written = [this.rows.map(({ what, by }) => [what, by]), this.jobs.map(({ args }) => args)]
-    const silentMs = this.#tables.now() - this.#heardAt
+    const silentMs = this.#tables.elapsed() - this.#heardAt
     return JSON.stringify([isStale, silentMs, this.writes.length, own.sort(), written])
   }
 

@@ -18,11 +18,19 @@ export interface RecordRow extends KeyRecord {
   readonly tries: number
   /** Until when it counts for the quota that it was made under; `null` without one. */
   readonly countsUntil: number | null
+  /** When other versions were left to take it up; not there once a worker has. */
+  readonly resumeAt?: number | undefined
+  /** The fence of the worker that took it last. */
+  readonly drivenFence?: number
+  /** Since when, by which versions and at which fence it was left last. */
+  readonly left?: { readonly since: number; readonly by: readonly string[]; readonly fence: number }
 }
 
 /** A line of history. */
 export interface AttemptRow extends HistoryEntry {
   readonly number: number
+  /** Of which making of the record. */
+  readonly made: number
   readonly recordId: string
 }
 
@@ -48,6 +56,8 @@ export interface LetterRow extends DeadLetter {
   readonly cause: BurialCause
   /** From when on the app is to be told of it; `null` when it was, or need not be. */
   readonly tellAfter: number | null
+  /** How long the answer that settles it is kept at least, in milliseconds. */
+  readonly retentionMs: number
 }
 
 /** A row of the app's own. */
@@ -78,6 +88,12 @@ export type Change =
 export interface DatabaseOptions {
   /** The clock that decides: nobody's but the database's. */
   readonly now: () => number
+  /**
+   * What the database measures time with where nobody sets it, in milliseconds.
+   *
+   * @default `now`
+   */
+  readonly elapsed?: () => number
   /** Told of every change, when it took effect. */
   readonly onChange?: (change: Change) => void
   /** Planted bugs. */
@@ -100,6 +116,9 @@ export class Tables {
   letters: LetterRow[] = []
   rows: AppRow[] = []
   readonly now: () => number
+  readonly elapsed: () => number
+  /** The process whose statement is carried out. */
+  asker = ''
   readonly #onChange: (change: Change) => void
   readonly #flaws: ReadonlySet<Flaw>
   readonly #wakers = new Map<string, Set<() => void>>()
@@ -107,8 +126,9 @@ export class Tables {
   readonly #unsynced = new Map<string, { since: number; before: RecordRow | undefined }>()
   #numbers = 0
 
-  constructor({ now, onChange = () => {}, flaws = new Set() }: DatabaseOptions) {
+  constructor({ now, elapsed = now, onChange = () => {}, flaws = new Set() }: DatabaseOptions) {
     this.now = now
+    this.elapsed = elapsed
     this.#onChange = onChange
     this.#flaws = flaws
   }
@@ -126,7 +146,7 @@ export class Tables {
   /** Puts `after` in the place of the record; `undefined` removes it. */
   put(id: string, after: RecordRow | undefined, verb: string): void {
     const before = this.records.get(id)
-    this.#unsynced.clear()
+    this.sync()
     if (after === undefined) this.records.delete(id)
     else this.records.set(id, after)
     this.versions.set(id, (this.versions.get(id) ?? 0) + 1)
@@ -139,12 +159,17 @@ export class Tables {
     const before = this.records.get(id)
     this.put(id, after, verb)
     for (const [other, undone] of others) this.#unsynced.set(other, undone)
-    this.#unsynced.set(id, { since: this.now(), before })
+    this.#unsynced.set(id, { since: this.elapsed(), before })
+  }
+
+  /** The disk has everything. */
+  sync(): void {
+    this.#unsynced.clear()
   }
 
   /** Undoes what only memory had. */
   crash(): void {
-    const now = this.now()
+    const now = this.elapsed()
     for (const [id, { since, before }] of [...this.#unsynced]) {
       if (now - since < SYNCED_MS) this.put(id, before, 'crash')
     }
@@ -152,7 +177,7 @@ export class Tables {
 
   /** Tells who watches the database. */
   changed(change: Change): void {
-    this.#unsynced.clear()
+    this.sync()
     this.#onChange(change)
   }
 

@@ -19,8 +19,9 @@ const SHIFTS = [
   `update reprise.records
       set created_at = created_at - ${BACK}, expires_at = expires_at - ${BACK},
           finished_at = finished_at - ${BACK}, lease_until = lease_until - ${BACK},
-          tried_at = tried_at - ${BACK}`,
-  `update reprise.attempts set began_at = began_at - ${BACK}, ended_at = ended_at - ${BACK}`,
+          tried_at = tried_at - ${BACK}, left_since = left_since - ${BACK}`,
+  `update reprise.attempts
+      set began_at = began_at - ${BACK}, ended_at = ended_at - ${BACK}, made = made - ${BACK}`,
   `update reprise.staged_jobs
       set staged_at = staged_at - ${BACK}, run_at = run_at - ${BACK},
           set_aside_at = set_aside_at - ${BACK}`,

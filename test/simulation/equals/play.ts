@@ -85,11 +85,16 @@ export class Play<Tx> {
           { deniesEarlier: choice < 0.3 },
         )
       case 'open call':
-        return phases.begunCall(claim.id, 'started')
+        return phases.begunCall(claim.id, 'call')
       case 'stop':
         return phases.stop(claim, attempt, {
           ending: choice < 0.25 ? 'denied' : 'threw',
           error: 'no',
+        })
+      case 'leave':
+        return phases.leave(claim, attempt, {
+          ...{ operation: 'pay', version: choice < 0.7 ? '1' : '2', error: 'no' },
+          otherVersionMs: 4 * HOUR_MS,
         })
       case 'bury':
         return letters.bury(claim, {
@@ -124,7 +129,12 @@ export class Play<Tx> {
           retryMs: HOUR_MS,
           retryMsMax: 3 * HOUR_MS,
         }
-        return phases.takeUnfinished('pay', request, patience).then((taken) => this.#note(taken))
+        const edition = {
+          operation: 'pay',
+          version: choice < 0.7 ? '1' : '2',
+          otherVersionMs: 4 * HOUR_MS,
+        }
+        return phases.takeUnfinished(edition, request, patience).then((taken) => this.#note(taken))
       }
       case 'take abandoned':
         return letters.takeAbandoned(request).then((taken) => this.#note(taken))

@@ -10,7 +10,7 @@ import { Checks, type Sent, Violation } from '../checks.ts'
 import { Tables } from '../database/tables.ts'
 import type { Flaw } from '../flaws.ts'
 import { Node } from '../node.ts'
-import { type Mode, optionsOf, type WorldOptions } from '../options.ts'
+import { type Mode, plainOptions, type WorldOptions } from '../options.ts'
 import { Outside } from '../provider.ts'
 import { drained } from '../scheduler.ts'
 import { type Asker, free, isIdle, isStuck, workActs } from './asker.ts'
@@ -54,7 +54,7 @@ export interface ModelOptions {
 /** What workers ask that is only of operations in phases. */
 const OF_PHASES = new Set(['take unfinished', 'take untold', 'sweep history'])
 
-const DEFAULTS = optionsOf(1)
+const DEFAULTS = plainOptions(1)
 
 /** One run of the model. */
 export class Model {

@@ -12,12 +12,15 @@ import { firstStatement } from './0009-first-statement.ts'
 import { cheaperBegin } from './0010-cheaper-begin.ts'
 import { outlasted } from './0011-outlasted.ts'
 import { cheaperEnds } from './0012-cheaper-ends.ts'
+import { editions } from './0013-editions.ts'
+import { keptAnswers } from './0014-kept-answers.ts'
 
 /** Every step of the schema, in order. */
 export function migrations(schema: string): readonly Migration[] {
   const first = [records, transactions, work, letters, stats, admin]
   const later = [fewerIndexes, quota, firstStatement, cheaperBegin, outlasted, cheaperEnds]
-  return [...first, ...later].map((step) => ({ ...step, sql: placed(step.sql, schema) }))
+  const latest = [editions, keptAnswers]
+  return [...first, ...later, ...latest].map((step) => ({ ...step, sql: placed(step.sql, schema) }))
 }
 
 /** The steps are written for the schema `reprise`, so that they read as what they do. */

@@ -4,15 +4,16 @@
  * @module
  */
 
-import type {
-  Burial,
-  BurialCause,
-  DeadLetter,
-  HistoryEntry,
-  LetterQuery,
-  LetterStore,
-  Settlement,
-  UnknownBurial,
+import {
+  BURIED_MS,
+  type Burial,
+  type BurialCause,
+  type DeadLetter,
+  type HistoryEntry,
+  type LetterQuery,
+  type LetterStore,
+  type Settlement,
+  type UnknownBurial,
 } from '../../../engine/letters.ts'
 import type { Claim } from '../../../engine/store.ts'
 import type { TakenRecord, TakeRequest } from '../../../engine/work.ts'
@@ -60,7 +61,8 @@ export class PostgresLetters<Tx> implements LetterStore {
 
   async bury(claim: Claim, burial: Burial): Promise<boolean> {
     const { cause, error, retentionMs, isUntold = false } = burial
-    const values = [...holder(claim), cause, error, isUntold, retentionMs]
+    const keptMs = Math.max(BURIED_MS, retentionMs)
+    const values = [...holder(claim), cause, error, isUntold, keptMs, retentionMs]
     const [[isBuried] = []] = await this.#send('bury', values)
     if (isBuried === true) this.#parts.wake(claim.id)
     return isBuried === true

@@ -13,6 +13,9 @@ import type { Isolation, TransactionFault } from '../../../engine/transactions.t
 import type {
   Attempt,
   BegunCall,
+  Edition,
+  Leaving,
+  Left,
   NewJob,
   OpenPhase,
   Patience,
@@ -67,8 +70,8 @@ export class PostgresPhases<Tx> implements PhaseStore<Tx> {
     return isTrue(await this.#send('begin_call', values))
   }
 
-  async begunCall(id: string, point: string): Promise<BegunCall | undefined> {
-    const [[isOpen] = []] = await this.#send('begun_call', [pack(id), point])
+  async begunCall(id: string, callKey: string): Promise<BegunCall | undefined> {
+    const [[isOpen] = []] = await this.#send('begun_call', [pack(id), callKey])
     if (typeof isOpen !== 'boolean') return undefined
     return isOpen ? 'open' : 'denied'
   }
@@ -80,13 +83,25 @@ export class PostgresPhases<Tx> implements PhaseStore<Tx> {
     return isStopped
   }
 
+  async leave(
+    claim: Claim,
+    tried: Attempt,
+    { version, otherVersionMs, error }: Leaving,
+  ): Promise<Left> {
+    const values = [...attemptValues(claim, tried), version, otherVersionMs, error]
+    const [[left] = []] = await this.#send('leave_phase', values)
+    if (left === 'left') this.#parts.wake(claim.id)
+    // The function gives one of them.
+    return left as Left
+  }
+
   async takeUnfinished(
-    operation: string,
+    { operation, version, otherVersionMs }: Edition,
     request: TakeRequest,
     { graceMs, retryMs, retryMsMax }: Patience,
   ): Promise<TakenRecord | undefined> {
     const values = [...takeValues(request), operation, graceMs, retryMs, retryMsMax]
-    return taken(await this.#send('take_unfinished', values), request)
+    return taken(await this.#send('take_unfinished', [...values, version, otherVersionMs]), request)
   }
 
   classify(error: unknown): TransactionFault {

@@ -24,6 +24,7 @@ type Verb =
   | 'begin_call'
   | 'begun_call'
   | 'stop_phase'
+  | 'leave_phase'
   | 'take_unfinished'
   | 'history'
   | 'sweep_history'
@@ -47,6 +48,9 @@ export function workQueries(schema: string): WorkQueries {
 
 /** What begins and ends each phase, and so travels with `begin` and `commit`. */
 const TEXTUAL: ReadonlySet<string> = new Set(['begin_phase', 'advance_phase', 'finish_phase'])
+
+/** How long a completer leaves alone at least what it did not understand, in milliseconds. */
+const LEFT_MS_MIN = 60_000
 
 const TEXTS: Texts<Verb> = {
   ...JOBS,
@@ -74,7 +78,7 @@ const TEXTS: Texts<Verb> = {
             from ${schema}.records r
            where $8::boolean
              and r.id = $1 and r.owner = $2 and r.fence = $3 and r.status is null
-             and a.record_id = r.id and a.point = $4 and a.fence < r.fence
+             and a.record_id = r.id and a.call_key = $7 and a.fence < r.fence
              and a.ended_at is null)
     select ${schema}.begin_call($1, $2, $3, $4, $5, $6, $7)`,
 
@@ -82,14 +86,19 @@ const TEXTS: Texts<Verb> = {
   begun_call: (schema) => `
     select bool_or(a.ended_at is null)
       from ${schema}.attempts a
-      join ${schema}.records r on r.id = a.record_id
-     where a.record_id = $1 and a.point = $2 and (a.ended_at is null or a.ending = 'denied')
-       and a.began_at >= r.created_at`,
+     where a.record_id = $1 and a.call_key = $2 and (a.ended_at is null or a.ending = 'denied')`,
 
   stop_phase: (schema) => `
     select ${schema}.stop_phase($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
 
-  /** $4 operation, $5 grace, $6 first pause, $7 longest pause. */
+  leave_phase: (schema) => `
+    select ${schema}.leave_phase($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
+
+  /**
+   * $4 operation, $5 grace, $6 first pause, $7 longest pause, $8 version, $9 how long other versions are
+   * waited for. What this version has left, and nobody has taken up since, it looks at again after the
+   * longest pause, and when the time of the others is over.
+   */
   take_unfinished: (schema) =>
     take(
       schema,
@@ -100,7 +109,12 @@ const TEXTS: Texts<Verb> = {
               or u.created_at <= (select moment from clock) - $5::double precision * ${MS}
              and coalesce(u.tried_at, u.created_at) <= (select moment from clock)
                  - least($6::double precision * power(2, least(coalesce(u.tries, 0), 30)),
-                         $7::double precision) * ${MS})`,
+                         $7::double precision) * ${MS})
+         and (u.left_fence is distinct from u.fence
+              or $8::text <> all (string_to_array(u.left_by, ','))
+              or u.left_since <= (select moment from clock) - $9::double precision * ${MS}
+              or u.tried_at <= (select moment from clock)
+                 - greatest($7::double precision, ${LEFT_MS_MIN}) * ${MS})`,
     ),
 
   history: (schema) => `
@@ -116,7 +130,9 @@ const TEXTS: Texts<Verb> = {
            where (record_id, number) in (
                  select a.record_id, a.number
                    from ${schema}.attempts a
-                  where not exists (select from ${schema}.records r where r.id = a.record_id)
+                  where not exists (select
+                                      from ${schema}.records r
+                                     where r.id = a.record_id and r.created_at = a.made)
                   limit $1)
           returning 1)
   select count(*)::integer from swept`,

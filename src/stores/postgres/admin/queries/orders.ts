@@ -64,6 +64,7 @@ export const ORDERS: Texts<OrderVerb> = {
     with changed as
          (update ${schema}.records r
              set expires_at  = clock_timestamp(),
+                 retention   = case when r.status is null then r.expires_at - r.created_at end,
                  fence       = r.fence + (r.status is null)::integer,
                  owner       = case when r.status is not null then r.owner end,
                  lease_until = null

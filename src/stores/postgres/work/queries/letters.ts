@@ -34,7 +34,7 @@ export const LETTERS: Texts<LetterVerb> = {
   take_abandoned: (schema) => take(schema, `u.expires_at <= (select moment from clock)`),
 
   bury: (schema) => `
-    select ${schema}.bury($1, $2, $3, $4, $5, $6, $7)`,
+    select ${schema}.bury($1, $2, $3, $4, $5, $6, $7, $8)`,
 
   /** $1 the operations that are known here, as the text of JSON; $2 lease. */
   take_untold: (schema) => `
