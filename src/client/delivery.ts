@@ -25,6 +25,9 @@ export interface Delivery {
 /** What comes after an attempt: the answer, milliseconds until the next one, or why there is none. */
 type Next = Result | number | UnknownReason
 
+/** What the journal says of an operation that did not leave. */
+const UNSENT = { state: 'queued', sentAt: null } as const
+
 /** Prepares the delivery of an operation. */
 export function deliveryOf(context: Context, operation: Operation, life: Life): Delivery {
   const { clock, random, connectivity, journal, dialect, budgets, honours } = context
@@ -36,6 +39,8 @@ export function deliveryOf(context: Context, operation: Operation, life: Life): 
   let isWritten = isResumed
   /** Whether an attempt may have taken effect. */
   let isAmbiguous = entry.state === 'sent'
+  /** When an attempt left first, as far as one may have; the journal knows it before. */
+  let leftAt = entry.sentAt
   let { attempts } = entry
   let failures = 0
   let waits = 0
@@ -116,8 +121,10 @@ export function deliveryOf(context: Context, operation: Operation, life: Life): 
     response = undefined
     emit('attempt')
     const outcome = await attempt(request, headers, { ...context, life })
+    const isLeft = !('error' in outcome) || !outcome.isUnsent
+    if (isLeft) leftAt ??= entry.sentAt
     if ('error' in outcome) {
-      isAmbiguous = true
+      isAmbiguous ||= isLeft
       if (life.reason) return life.reason
       error = outcome.error
       // Without a network it is not the server that failed, and the next attempt waits for it.
@@ -180,11 +187,15 @@ export function deliveryOf(context: Context, operation: Operation, life: Life): 
 
   async function giveUp(reason: UnknownReason): Promise<Result> {
     if (response && !isAmbiguous) return finish(response)
-    if (reason === 'aborted') error ??= life.cause
     const isUntouched = !isAmbiguous && !isResumed
+    if (reason === 'aborted') error = isUntouched ? life.cause : (error ?? life.cause)
     if (reason === 'aborted' && isUntouched) return forget()
-    if (!isWritten || attempts !== entry.attempts) await writeLast({ attempts })
-    error = new OutcomeUnknownError({ entry, reason, attempts, response, cause: error })
+    // Written down as sent, and it did not leave: the next one to take it up is to know.
+    const isCalledBack = entry.state === 'sent' && leftAt === null
+    const changes = isCalledBack ? { attempts, ...UNSENT } : { attempts }
+    if (!isWritten || isCalledBack || attempts !== entry.attempts) await writeLast(changes)
+    const sent = leftAt !== null
+    error = new OutcomeUnknownError({ entry, reason, attempts, sent, response, cause: error })
     emit('unknown', { error })
     throw error
   }
