@@ -33,6 +33,8 @@ export type UnknownReason =
   | 'server'
   /** An earlier operation on the same resource is not settled; this one was not sent. */
   | 'held'
+  /** The journal failed while the operation was in it, or may have been. */
+  | 'journal'
 
 /** What an {@link OutcomeUnknownError} says. */
 export interface UnknownOutcome {
@@ -72,7 +74,7 @@ export class OutcomeUnknownError extends Error {
   }
 }
 
-/** The journal can not take the operation; nothing was sent. */
+/** The journal can not take the operation: nothing was sent, and the journal does not have it. */
 export class JournalError extends Error {
   override readonly name = 'JournalError'
 }

@@ -351,8 +351,24 @@ describe('a login page', () => {
   })
 })
 
+describe('a redirect that is not followed', () => {
+  it('does not settle an attempt that may have counted', async () => {
+    const elsewhere: Step = { status: 307, headers: { Location: 'https://login.example/' } }
+    const { client, seen } = world(['cut', elsewhere])
+    const error = await unknownOf(client.post('charges', post))
+    expect(error).toMatchObject({ reason: 'refused', response: { status: 307 } })
+    expect(seen).toHaveLength(2)
+    expect(await world([elsewhere]).client.post('charges', post)).toMatchObject({ attempts: 1 })
+  })
+})
+
 describe('a server that gives no sign of honouring keys', () => {
   const plain: Step = { status: 201, body: '{}' }
+
+  it('but says that a key is in progress is believed when it answers', async () => {
+    const { client } = world([inProgress, plain])
+    expect(await client.post('charges', post)).toMatchObject({ attempts: 2, protected: false })
+  })
 
   it('is reported in the result and by an event', async () => {
     const { client, events } = world([plain])

@@ -308,6 +308,8 @@ export class World {
 
   async #start(machine: number, life: number, user: User): Promise<void> {
     const { unprotected, redirects, retentionMs, attemptsMax, hello } = this.#plan
+    const wasHealed = this.#isHealed
+    if (hello) this.#isHealed = true
     const module = this.#subject[machine]?.[life] ?? fail('no life left')
     const session = { user }
     const network: Process['network'] = { isOn: true, callbacks: new Set() }
@@ -344,8 +346,6 @@ export class World {
     const process: Process = Object.assign(made, { client })
     this.processes[machine] = process
     if (hello) {
-      const wasHealed = this.#isHealed
-      this.#isHealed = true
       const asked = this.send(`hello-${machine}-${life}`, process)
       await this.quiet()
       this.#isHealed = wasHealed
