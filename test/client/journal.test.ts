@@ -181,13 +181,37 @@ describe('the journal', () => {
     expect(second.seen[0]?.key).toBe(first.seen[0]?.key)
   })
 
-  it('is not resumed on behalf of another caller', async () => {
+  it.each<[string, (bob: ReturnType<typeof world>) => Promise<unknown>]>([
+    ['resume()', ({ client }) => client.resume()],
+    ['resume() of that key', ({ client }) => client.resume({ key: 'k' })],
+    [
+      'the network that comes back',
+      async ({ network }) => {
+        network.set(false)
+        network.set(true)
+        await new Promise((resolve) => setImmediate(resolve))
+      },
+    ],
+    ['an operation of the same resource', ({ client }) => client.post('b', { resource: 'cart' })],
+    [
+      'an operation with the same key',
+      ({ client }) => client.post('a', { key: 'k', resource: 'cart', json: 'of bob' }),
+    ],
+  ])('is not resumed on behalf of another caller, by %s', async (_, act) => {
     const journal = memoryJournal()
-    await thrownBy(world(['cut'], { journal, caller: 'ann' }).client.post('a', { key: 'k' }))
+    const ann = world(['cut'], { journal, caller: 'ann', attemptsMax: 1 })
+    await thrownBy(ann.client.post('a', { key: 'k', resource: 'cart', json: 'of ann' }))
+    const [left] = await journal.list()
     const bob = world([done], { journal, caller: () => 'bob' })
-    expect(await bob.client.resume()).toEqual([])
-    await bob.client.post('a', { key: 'k' })
-    expect(await world([done], { journal, caller: 'ann' }).client.resume()).toHaveLength(1)
+    await act(bob)
+    const bodies = bob.seen.map(({ body }) => body && new TextDecoder().decode(body))
+    expect(bodies).not.toContain('"of ann"')
+    expect(await journal.get(left?.id ?? '')).toEqual(left)
+    expect(await journal.list()).toHaveLength(1 + bob.seen.length)
+
+    const again = world([done], { journal, caller: 'ann' })
+    expect(await again.client.resume()).toMatchObject([{ result: { key: 'k' } }])
+    expect(again.seen).toMatchObject([{ key: 'k', body: new TextEncoder().encode('"of ann"') }])
   })
 
   it('refuses a key of an operation that is not settled for another request', async () => {

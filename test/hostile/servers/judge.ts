@@ -22,7 +22,7 @@ export async function violationsIn(
   ]
   const answers = await Promise.all(world.answers)
   for (const asked of world.asked) found.push(...ofOperation(asked, world, plan, answers))
-  found.push(...ofJournal(world, plan, settled), ...ofOrder(world, plan))
+  found.push(...ofJournal(world, plan, settled, answers), ...ofOrder(world, plan))
   return [...new Set(found)]
 }
 
@@ -78,9 +78,26 @@ function ofOperation(
     told !== undefined && told.kills === 0 && plan.processes === 1 && plan.faults.length === 0
   if (told?.how === 'unknown' && told.sent === true && told.calls === 0 && isPlain)
     found.push(`${op} is said to have been sent (${told.reason}), and nothing has left`)
+  if (isPlain && isCalm(asked, plan) && told.status !== 201) {
+    found.push(
+      `${op}, which met nothing but redirects to its new place, was told ${told.how} ${told.status}`,
+    )
+  }
   if (told?.how === 'error' && hasKey && effects.length > 0)
     found.push(`${op} failed with ${String(told.error)} and took effect`)
   return found
+}
+
+/** Whether nothing but a redirect to its new place stands between an operation and its answer. */
+function isCalm({ op, hasKey, resource }: Asked, { acts, ops }: Plan): boolean {
+  const { fates = [] } = ops[Number(op)] ?? {}
+  const isQuiet = acts.every((act) => ['send', 'resume', 'advance'].includes(act.do))
+  const isMoved = fates.every(
+    (fate) =>
+      fate.kind === 'pass' ||
+      (fate.kind === 'redirect' && fate.to === 'moved' && [307, 308].includes(fate.status)),
+  )
+  return isQuiet && isMoved && hasKey && resource === null
 }
 
 /** The number of the effect that an answer speaks of. */
@@ -94,7 +111,12 @@ function effectIn(body: string): number | undefined {
   }
 }
 
-function ofJournal(world: World, plan: Plan, { open, entries }: Settled): readonly string[] {
+function ofJournal(
+  world: World,
+  plan: Plan,
+  { open, entries }: Settled,
+  answers: readonly Answer[],
+): readonly string[] {
   const found: string[] = []
   for (const entry of entries.filter(isOpen)) {
     const reason = open.get(entry.id) ?? 'never resumed'
@@ -117,15 +139,17 @@ function ofJournal(world: World, plan: Plan, { open, entries }: Settled): readon
   if (rest.length > 0)
     found.push(`${rest.map((name) => name.replace(/^.*\./, '')).join()} left behind`)
   if (plan.journal === 'memory' && world.kills.length > 0) return found
-  // What the journal does not have was never sent.
-  const kept = new Set(entries.map(({ url }) => opOf(url)))
+  // What the journal does not have was answered, or never sent.
+  const kept = new Set([...entries.map(({ url }) => opOf(url)), ...answers.map(({ op }) => op)])
   for (const { op } of world.seen) {
     const asked = world.asked.find((one) => one.op === op)
     if (asked?.hasKey && !kept.has(op) && !world.damaged.has(op))
       found.push(`${op} was sent and is not in the journal`)
   }
   for (const { op, told } of world.asked) {
-    const isLost = told?.how === 'unknown' && !kept.has(op) && !world.damaged.has(op)
+    // What was aborted before it was sent may go while its app is told that it stays.
+    const isDropped = told?.reason === 'aborted' && told.sent === false
+    const isLost = told?.how === 'unknown' && !isDropped && !kept.has(op) && !world.damaged.has(op)
     if (isLost && plan.faults.length === 0)
       found.push(`${op} is unknown (${told.reason}) and not in the journal`)
   }

@@ -130,6 +130,7 @@ export function planOf(seed: number): Plan {
   }
   for (let left = upTo(5); left > 0; left--)
     acts.push({ ...next(), ...actOf(chance, { ops: ops.length, journal }) })
+  if (chance.happens(0.08)) return calmPlanOf(chance, { ...BASE, ops })
   const faults = chance.happens(0.45) ? many(1 + upTo(2), () => faultOf(chance)) : []
   return {
     unprotected: chance.pick('retry', 'refuse'),
@@ -138,6 +139,22 @@ export function planOf(seed: number): Plan {
     attemptsMax: chance.pick(1, 2, 5),
     ...{ journal, processes, hello, ops, acts, faults },
   }
+}
+
+const BASE = { unprotected: 'refuse', redirects: 'same-host', retentionMs: 86_400_000 } as const
+
+/** A world in which operations meet nothing but redirects to their new place. */
+function calmPlanOf(
+  chance: Chance,
+  base: Pick<Plan, 'unprotected' | 'redirects' | 'retentionMs' | 'ops'>,
+): Plan {
+  const ops = base.ops.map((op): Operation => {
+    const status = chance.pick(307, 308)
+    return { ...op, hasKey: true, fates: [{ kind: 'redirect', status, to: 'moved' }] }
+  })
+  const acts = ops.map((_, op): Act => ({ wait: 'none', process: 0, do: 'send', op }))
+  const rest = { journal: 'memory', processes: 1, hello: false, faults: [] } as const
+  return { ...base, ...rest, ops, acts, attemptsMax: 1 }
 }
 
 function operationOf(
@@ -241,7 +258,9 @@ function actOf(chance: Chance, { ops, journal }: { ops: number; journal: Plan['j
 function faultOf(chance: Chance): Fault {
   const of = chance.pick(...VERBS, 'put', 'headers', 'headers', 'caller')
   const kind = chance.pick('hang', 'late', 'fail', 'fail-after', 'dead')
-  return { of, kind: of === 'caller' ? 'fail' : kind, nth: Math.floor(chance.fraction() * 9) }
+  // Nobody waits for a name, and nobody can give back a lock that he does not know of.
+  const isFailing = of === 'caller' || (of === 'lock' && kind === 'fail-after')
+  return { of, kind: isFailing ? 'fail' : kind, nth: Math.floor(chance.fraction() * 9) }
 }
 
 /** Plans that do a little less, the most promising first. */

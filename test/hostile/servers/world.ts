@@ -69,8 +69,8 @@ const turn = () => new Promise<void>((resolve) => setImmediate(resolve))
 /** Turns of the event loop in which nothing may move. */
 const QUIET_TURNS = 5
 
-/** Turns after which a world is stuck. */
-const TURNS_MAX = 200_000
+/** Milliseconds of real time after which a world in which something moves is stuck. */
+const STUCK_MS = 120_000
 
 /** A clock that can be asked when something comes due. */
 class SteppedClock extends FakeClock {
@@ -292,12 +292,14 @@ export class World {
   async quiet(): Promise<void> {
     let still = 0
     let moves = this.#moves
-    for (let turns = 0; still < QUIET_TURNS; turns++) {
+    const begunAt = performance.now()
+    while (still < QUIET_TURNS) {
       await turn()
       const isBusy = [...this.#active].some((call) => !this.#scene.waiting.has(call))
       still = isBusy || moves !== this.#moves ? 0 : still + 1
       moves = this.#moves
-      if (turns > TURNS_MAX) throw new Error(`The world is stuck: ${[...this.#active].join()}`)
+      if (performance.now() - begunAt > STUCK_MS)
+        throw new Error(`The world is stuck: ${[...this.#active].join()}`)
     }
   }
 
