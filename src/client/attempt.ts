@@ -9,11 +9,12 @@ import { timeoutError } from './errors.ts'
 import type { Life } from './life.ts'
 import { fetchFollowing } from './redirects.ts'
 import type { Outgoing } from './request.ts'
+import { isUnsent } from './unsent.ts'
 
 /** The whole answer, with its body as text where that helps to understand it; or that there is none. */
 export type Attempt =
   | { readonly response: Response; readonly text: string }
-  | { readonly error: unknown; readonly isTimeout: boolean }
+  | { readonly error: unknown; readonly isTimeout: boolean; readonly isUnsent: boolean }
 
 /** Sends once. Never throws: an attempt without an answer is an outcome. */
 export async function attempt(
@@ -21,6 +22,11 @@ export async function attempt(
   headers: Headers,
   { life, ...context }: Context & { life: Life },
 ): Promise<Attempt> {
+  let hops = 0
+  const send: typeof fetch = (input, init) => {
+    hops++
+    return context.fetch(input, init)
+  }
   try {
     const outcome = await life.during(async (control) => {
       const { url, method, options, extra } = request
@@ -28,7 +34,7 @@ export async function attempt(
       // Not as bytes: Node 20 and 22 detach those with the first sending, and a redirect sends them again.
       const body = request.body && new Blob([request.body])
       const init = { ...options, ...extra, method, headers, body, signal }
-      const response = await fetchFollowing(url, init, context)
+      const response = await fetchFollowing(url, init, { ...context, fetch: send })
       const { headers: given, type } = response
       const isEvents = given.get('Content-Type')?.startsWith('text/event-stream')
       // Streams of events, and answers that the browser does not let us read, stay as they are.
@@ -37,9 +43,10 @@ export async function attempt(
       return { response, text: '' }
     }, context.attemptTimeoutMs)
     if (outcome !== undefined) return outcome
-    return { error: timeoutError(), isTimeout: true }
+    return { error: timeoutError(), isTimeout: true, isUnsent: false }
   } catch (error) {
-    return { error, isTimeout: false }
+    // Before a redirect that leads nowhere, the request had come to the server that sent it there.
+    return { error, isTimeout: false, isUnsent: hops <= 1 && isUnsent(error) }
   }
 }
 

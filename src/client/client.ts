@@ -6,7 +6,7 @@
 
 import { budgetsOf } from './budget.ts'
 import type { Context, Result } from './context.ts'
-import { type Delivery, deliveryOf } from './delivery.ts'
+import { deliveryOf } from './delivery.ts'
 import { byAge, isOpen, type JournalEntry } from './entry.ts'
 import { timeoutError } from './errors.ts'
 import { type Journal, journalOf, memoryJournal, type Release } from './journal.ts'
@@ -65,11 +65,22 @@ export function createClient(options: ClientOptions = {}): Client {
   const turns: Turns = new Map()
   let createdAt = 0
   let count = 0
-  /** When the last operation was begun that a client before this one has left. */
-  const newest = journal.list().then(
-    (entries) => entries.at(-1)?.createdAt ?? 0,
-    () => 0,
-  )
+  let newest: Promise<number> | undefined
+  /**
+   * When the last operation was begun that a client before this one has left. A journal that does not
+   * answer is asked again for the next operation.
+   */
+  const newestLeft = (): Promise<number> => {
+    const asked = (newest ??= journal.list().then(
+      (entries) => entries.at(-1)?.createdAt ?? 0,
+      () => {
+        newest = undefined
+        return 0
+      },
+    ))
+    return asked
+  }
+  void newestLeft()
 
   async function send(input: RequestInfo | URL, init: ClientInit = {}): Promise<Result> {
     const { key, ...head } = headOf(input, init, context)
@@ -84,29 +95,34 @@ export function createClient(options: ClientOptions = {}): Client {
     const signal = init.signal ?? request?.signal
     const life = lifeOf(clock, init.deadlineMs ?? context.deadlineMs, signal)
     let release: Release | undefined
-    let delivery: Delivery | undefined
     try {
       const body = await life.until(() => bytesOf(init, { headers: head.headers, request }))
       // Clocks are put back; what is left comes first all the same.
-      place.createdAt = Math.max(place.createdAt, (await life.until(() => newest)) + after)
+      const left = await life.until(newestLeft).catch((error: unknown) => {
+        newest = undefined
+        throw error
+      })
+      place.createdAt = Math.max(place.createdAt, left + after)
       const outgoing = { ...head, key, body, extra: init }
       const operation = await life.until(() => begun(outgoing, place, context))
       const { entry } = operation
-      delivery = deliveryOf(context, operation, life)
-      if (turn?.before) {
-        await delivery.queue()
-        await life.until(() => Promise.resolve(turn.before))
+      const delivery = deliveryOf(context, operation, life)
+      let isNext = true
+      try {
+        if (turn?.before) {
+          await delivery.queue()
+          await life.until(() => Promise.resolve(turn.before))
+        }
+        // Held elsewhere, it does not stop the call: the key makes a repetition harmless.
+        release = await lockOrLeave(life, lockOf(entry))
+        isNext = !turn || (await life.until(() => isFirst(entry)))
+        if (!isNext) await delivery.queue()
+      } catch (error) {
+        return await delivery.stop(error)
       }
-      // Held elsewhere, it does not stop the call: the key makes a repetition harmless.
-      release = await lockOrLeave(life, lockOf(entry))
-      if (turn && !(await life.until(() => isFirst(entry)))) {
-        await delivery.queue()
-        return await delivery.giveUp('held')
-      }
-      return await delivery.run()
+      return await (isNext ? delivery.run() : delivery.giveUp('held'))
     } catch (error) {
       if (!(error instanceof Stopped) || !life.reason) throw error
-      if (delivery) return await delivery.giveUp(life.reason)
       // Nothing was sent or written down, so this is what `fetch` would throw.
       throw life.reason === 'aborted' ? life.cause : timeoutError()
     } finally {
@@ -248,6 +264,7 @@ function contextOf(options: ClientOptions): Context {
     journal: journalOf(journal, journalLimits),
     budgets: budgetsOf(settings.retryBudget),
     honours: new Set(),
+    echoes: new Set(),
   }
 }
 

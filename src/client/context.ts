@@ -20,6 +20,8 @@ export interface Context
   readonly budgets: Budgets
   /** The origins that have shown that they honour keys. */
   readonly honours: Set<string>
+  /** Those among them whose answers show it by a header. */
+  readonly echoes: Set<string>
 }
 
 /** What is to be sent. */

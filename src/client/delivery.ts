@@ -7,7 +7,7 @@
 import { attempt } from './attempt.ts'
 import type { Context, Operation, Result } from './context.ts'
 import type { JournalEntry } from './entry.ts'
-import { OutcomeUnknownError, timeoutError, type UnknownReason } from './errors.ts'
+import { JournalError, OutcomeUnknownError, type UnknownReason } from './errors.ts'
 import { type ClientEvent, teller } from './events.ts'
 import { type Life, Stopped } from './life.ts'
 import { isElsewhere, isHonoured, isReplayed, meaningOf, retryAfterMs, showsKeys } from './rules.ts'
@@ -20,22 +20,31 @@ export interface Delivery {
   queue(): Promise<void>
   /** Gives it up for the reason that is given. */
   giveUp(reason: UnknownReason): Promise<Result>
+  /** Ends it for what was thrown while it was not on its way. */
+  stop(thrown: unknown): Promise<Result>
 }
 
 /** What comes after an attempt: the answer, milliseconds until the next one, or why there is none. */
 type Next = Result | number | UnknownReason
 
+/** What the journal says of an operation that did not leave. */
+const UNSENT = { state: 'queued', sentAt: null } as const
+
 /** Prepares the delivery of an operation. */
 export function deliveryOf(context: Context, operation: Operation, life: Life): Delivery {
-  const { clock, random, connectivity, journal, dialect, budgets, honours } = context
+  const { clock, random, connectivity, journal, dialect, budgets, honours, echoes } = context
   const { request, isResumed } = operation
   const { key, method, url } = request
   const { origin } = new URL(url)
   const tell = teller(context)
   let { entry } = operation
   let isWritten = isResumed
+  /** The last write to the journal, which may be under way still. */
+  let writing: Promise<unknown> | undefined
   /** Whether an attempt may have taken effect. */
   let isAmbiguous = entry.state === 'sent'
+  /** When an attempt left first, as far as one may have; the journal knows it before. */
+  let leftAt = entry.sentAt
   let { attempts } = entry
   let failures = 0
   let waits = 0
@@ -45,8 +54,15 @@ export function deliveryOf(context: Context, operation: Operation, life: Life): 
   let response: Response | undefined
   let error: unknown
   /** Writes down how the operation ended, which counts for more than the journal. */
-  const writeLast = (changes: Partial<JournalEntry>) =>
-    life.lastly(() => write(changes)).catch((cause) => emit('journal_error', { error: cause }))
+  const writeLast = async (changes: Partial<JournalEntry>): Promise<boolean> => {
+    try {
+      await life.lastly(() => write(changes))
+      return true
+    } catch (cause) {
+      emit('journal_error', { error: cause })
+      return false
+    }
+  }
   /** Why no attempt may be made now, if there is a reason. */
   const obstacle = () => life.reason ?? (entry.caller === context.caller() ? undefined : 'caller')
   /** Whether the origin may be sent again what it may have been sent before. */
@@ -60,13 +76,17 @@ export function deliveryOf(context: Context, operation: Operation, life: Life): 
         next = (await ready()) ?? (await send())
       }
     } catch (thrown) {
-      if (thrown instanceof Stopped && life.reason) return giveUp(life.reason)
-      error = thrown
-      // What the program itself throws before anything was sent is thrown on.
-      if (!isAmbiguous && !isResumed) return forget()
-      next = 'network'
+      return stop(thrown)
     }
     return typeof next === 'object' ? next : giveUp(next)
+  }
+
+  async function stop(thrown: unknown): Promise<Result> {
+    if (thrown instanceof Stopped && life.reason) return giveUp(life.reason)
+    error = thrown
+    // What the program itself throws before anything was sent is thrown on.
+    if (!isAmbiguous && !isResumed) return forget('journal')
+    return giveUp(thrown instanceof JournalError ? 'journal' : 'network')
   }
 
   async function queue(): Promise<void> {
@@ -116,8 +136,10 @@ export function deliveryOf(context: Context, operation: Operation, life: Life): 
     response = undefined
     emit('attempt')
     const outcome = await attempt(request, headers, { ...context, life })
+    const isLeft = !('error' in outcome) || !outcome.isUnsent
+    if (isLeft) leftAt ??= entry.sentAt
     if ('error' in outcome) {
-      isAmbiguous = true
+      isAmbiguous ||= isLeft
       if (life.reason) return life.reason
       error = outcome.error
       // Without a network it is not the server that failed, and the next attempt waits for it.
@@ -127,12 +149,13 @@ export function deliveryOf(context: Context, operation: Operation, life: Life): 
     response = outcome.response
     const isForeign = isElsewhere(response, url)
     if (!isForeign && showsKeys(response, outcome.text, dialect)) honours.add(origin)
+    if (!isForeign && isHonoured(response, dialect)) echoes.add(origin)
     const meaning = meaningOf(response, outcome.text, dialect)
     if (meaning === 'later') return retry('failed')
     if (meaning === 'refused' && isAmbiguous) return meaning
     if (meaning === 'answer' || meaning === 'refused') {
       // A login page, or a page of somebody on the way, is no answer to the attempts before it.
-      const isTheirs = isHonoured(response, dialect) || !(isForeign || honours.has(origin))
+      const isTheirs = isHonoured(response, dialect) || !(isForeign || echoes.has(origin))
       return isAmbiguous && !isTheirs ? 'refused' : finish(response)
     }
     isAmbiguous = true
@@ -171,7 +194,15 @@ export function deliveryOf(context: Context, operation: Operation, life: Life): 
     // Neither secrets nor personal data are kept for longer than they are needed.
     const emptied = { headers: [], body: null, options: {} }
     const answeredAt = clock.unix()
-    await writeLast({ ...emptied, state: 'answered', status, answeredAt, attempts })
+    const isMarked = await writeLast({
+      ...emptied,
+      state: 'answered',
+      status,
+      answeredAt,
+      attempts,
+    })
+    // Better gone than sent again: the app has its answer.
+    if (!isMarked) await life.lastly(() => journal.forget(entry.id)).catch(() => {})
     if (!isProtected && status < 400) emit('unprotected')
     emit('answered', { replayed, response: answer })
     const json = () => answer.json()
@@ -180,25 +211,51 @@ export function deliveryOf(context: Context, operation: Operation, life: Life): 
 
   async function giveUp(reason: UnknownReason): Promise<Result> {
     if (response && !isAmbiguous) return finish(response)
-    if (reason === 'aborted') error ??= life.cause
     const isUntouched = !isAmbiguous && !isResumed
-    if (reason === 'aborted' && isUntouched) return forget()
-    if (!isWritten || attempts !== entry.attempts) await writeLast({ attempts })
-    error = new OutcomeUnknownError({ entry, reason, attempts, response, cause: error })
+    if (reason === 'aborted') error = isUntouched ? life.cause : (error ?? life.cause)
+    if (reason === 'aborted' && isUntouched) return forget(reason)
+    return leave(reason)
+  }
+
+  /** Leaves it in the journal, and says so. */
+  async function leave(reason: UnknownReason): Promise<never> {
+    // Written down as sent, and it did not leave: the next one to take it up is to know.
+    const isCalledBack = entry.state === 'sent' && leftAt === null
+    const changes = isCalledBack ? { attempts, ...UNSENT } : { attempts }
+    if (!isWritten || isCalledBack || attempts !== entry.attempts) await writeLast(changes)
+    const sent = leftAt !== null
+    error = new OutcomeUnknownError({ entry, reason, attempts, sent, response, cause: error })
     emit('unknown', { error })
     throw error
   }
 
-  /** Drops it, and throws what `fetch` would have thrown. */
-  async function forget(): Promise<never> {
-    if (isWritten) await life.lastly(() => journal.forget(entry.id))
+  /**
+   * Drops it, and throws what it failed with. Whoever is told so may send it anew, so it is dropped only
+   * when the journal certainly does not have it; else it is left, for the reason that is given.
+   */
+  async function forget(reason: UnknownReason): Promise<never> {
+    let isWanted = true
+    try {
+      // Also after a write that failed or has no end: it may come through.
+      if (writing) {
+        await life.lastly(async () => {
+          await writing
+          if (isWanted) await journal.forget(entry.id)
+        })
+      }
+    } catch {
+      isWanted = false
+      return leave(reason)
+    }
     // Whatever it is, it was thrown before, or is the reason of the caller.
-    throw (error ?? timeoutError()) as Error
+    throw error as Error
   }
 
   async function write(changes: Partial<JournalEntry>): Promise<void> {
     const changed = { ...entry, ...changes }
-    await journal.put(changed)
+    const put = journal.put(changed)
+    writing = put.catch(() => {})
+    await put
     entry = changed
     isWritten = true
   }
@@ -211,5 +268,5 @@ export function deliveryOf(context: Context, operation: Operation, life: Life): 
     })
   }
 
-  return { run, queue, giveUp }
+  return { run, queue, giveUp, stop }
 }

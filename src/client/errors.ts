@@ -33,12 +33,16 @@ export type UnknownReason =
   | 'server'
   /** An earlier operation on the same resource is not settled; this one was not sent. */
   | 'held'
+  /** The journal failed while the operation was in it, or may have been. */
+  | 'journal'
 
 /** What an {@link OutcomeUnknownError} says. */
 export interface UnknownOutcome {
   readonly entry: JournalEntry
   readonly reason: UnknownReason
   readonly attempts: number
+  /** Whether any attempt may have left, now or earlier. */
+  readonly sent: boolean
   readonly response?: Response | undefined
   readonly cause?: unknown
 }
@@ -54,20 +58,23 @@ export class OutcomeUnknownError extends Error {
   /** The request as it stands in the journal. */
   declare readonly request: JournalEntry
   declare readonly attempts: number
-  /** Whether any attempt left, now or earlier; without one it has certainly not taken effect. */
+  /**
+   * Whether any attempt may have left, now or earlier. Where it is `false` the operation has certainly not
+   * taken effect yet: it was not sent, the connection was refused, the host has no address, or TLS failed.
+   */
   declare readonly sent: boolean
   /** The last answer, if there was one. */
   declare readonly response: Response | undefined
 
   constructor({ entry, cause, ...rest }: UnknownOutcome) {
-    const { key, method, url, sentAt } = entry
+    const { key, method, url } = entry
     const what = `${method} ${url.replace(/[?#].*/, '')}`
     super(`Outcome of ${what} unknown: ${rest.reason}`, { cause })
-    Object.assign(this, rest, { key, request: entry, sent: sentAt !== null })
+    Object.assign(this, rest, { key, request: entry })
   }
 }
 
-/** The journal can not take the operation; nothing was sent. */
+/** The journal can not take the operation: nothing was sent, and the journal does not have it. */
 export class JournalError extends Error {
   override readonly name = 'JournalError'
 }

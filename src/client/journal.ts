@@ -58,20 +58,20 @@ export function journalOf(
   { openMax = 1000, answeredMax = 100 }: JournalLimits = {},
 ): Journal {
   /** Whether each entry is open, as far as is known: other tabs may have added some. */
-  let known: Promise<Map<string, boolean>> | undefined
+  let known: Map<string, boolean> | undefined
 
   const list = () => readable(async () => [...(await store.list())].sort(byAge))
-  const index = () => {
-    known ??= list().then((entries) => new Map(entries.map((entry) => [entry.id, isOpen(entry)])))
-    known.catch(() => {
-      known = undefined
-    })
+  const index = async () => {
+    if (known !== undefined) return known
+    // Kept only once it is there: a store that fails or hangs now may answer later.
+    const entries = await list()
+    known ??= new Map(entries.map((entry) => [entry.id, isOpen(entry)]))
     return known
   }
 
   async function forget(id: string): Promise<void> {
     await writable(() => store.remove(id))
-    ;(await index()).delete(id)
+    known?.delete(id)
   }
 
   async function put(entry: JournalEntry): Promise<void> {

@@ -25,7 +25,7 @@ export async function passThrough(
   const url = addressOf(input, context)
   const method = (init.method ?? request?.method ?? 'GET').toUpperCase()
   const event = { key: null, method, url, attempts: 1 }
-  const given = typeof more === 'function' ? await more(1) : more
+  const given = typeof more === 'function' ? await headersOf(more, context) : more
   tell({ ...event, type: 'attempt', elapsedMs: clock.now() - startedAt })
   const response = await fetch(request ?? url, { ...init, ...added(init, request, given) })
   const replayed = isReplayed(response, dialect)
@@ -34,6 +34,17 @@ export async function passThrough(
   tell({ ...event, type: 'answered', elapsedMs, status, response, replayed })
   const json = () => response.json()
   return { key: null, attempts: 1, replayed, protected: false, response, json }
+}
+
+/** What the function of the app gives, unless somebody else logs in meanwhile: then it is theirs. */
+async function headersOf(
+  more: (attempt: number) => HeadersInit | Promise<HeadersInit>,
+  { caller }: Context,
+): Promise<HeadersInit> {
+  const present = caller()
+  const given = await more(1)
+  if (caller() === present) return given
+  throw new DOMException('Somebody else has logged in.', 'AbortError')
 }
 
 /** What the client adds: its headers, below those of the request, and a value that is sent as JSON. */

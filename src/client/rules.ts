@@ -60,8 +60,9 @@ export function showsKeys(response: Response, body: string, dialect: ClientDiale
   return isHonoured(response, dialect) || (response.status === 409 && IN_PROGRESS.test(body))
 }
 
-/** Whether an answer came from another address than the one that was asked, after a redirect. */
-export function isElsewhere({ url }: Response, asked: string): boolean {
+/** Whether an answer came from another address than the one that was asked, after a redirect, or leads to one. */
+export function isElsewhere({ url, status }: Response, asked: string): boolean {
+  if (status >= 300 && status < 400 && status !== 304) return true
   return url !== '' && withoutFragment(url) !== withoutFragment(asked)
 }
 

@@ -20,14 +20,33 @@ describe('C-34 worker', () => {
     expect((await world.on(['worker', '--once', '--only', 'completer'])).exit).toBe(1)
   })
 
-  test('C-34 ends in good order on SIGTERM', async () => {
+  test('C-34 ends in good order on SIGTERM: the run at hand comes to its end', async () => {
     await world.up()
+    await world.record({ age: '2 days', status: 201, expired: '1 day' })
+    // The first run of the reaper waits for this transaction.
+    const holder = await world.pool.connect()
+    await holder.query(`begin; lock table ${world.schema}.records in access exclusive mode`)
+    const isWaiting = async () => {
+      const { rowCount } = await world.sql(
+        `select from pg_locks where not granted and relation = '${world.schema}.records'::regclass`,
+      )
+      return (rowCount ?? 0) > 0
+    }
     const interrupt = new AbortController()
-    const running = world.on(['worker', '--only', 'reaper'], {
-      interrupt,
-      onOutput: (text) => text.startsWith('Runs on') && interrupt.abort('SIGTERM'),
+    let told = () => {}
+    const waits = new Promise<void>((resolve) => {
+      told = resolve
     })
-    const { exit, stdout } = await running
-    expect([exit, stdout]).toEqual([0, expect.stringContaining('Stopped.')])
+    const running = world.on(['worker', '--only', 'reaper', '--grace', '2m', '--json'], {
+      interrupt,
+      onOutput: (text) => text.includes('SIGTERM: waits for the runs at hand') && told(),
+    })
+    await expect.poll(isWaiting).toBe(true)
+    interrupt.abort('SIGTERM')
+    await waits
+    await holder.query('commit')
+    holder.release()
+    const { exit, document } = await running
+    expect([exit, document]).toEqual([0, { done: { enqueuer: 0, completer: 0, reaper: 1 } }])
   })
 })

@@ -23,6 +23,20 @@ async function reasonOf(promise: Promise<unknown>): Promise<unknown> {
   return error.reason
 }
 
+describe('a request without a key', () => {
+  it('is not sent with the token of somebody who logs in while the token is asked for', async () => {
+    const shown = page([done], {
+      headers: async () => {
+        shown.session.user = 'bob'
+        await Promise.resolve()
+        return { Authorization: 'Bearer bob' }
+      },
+    })
+    await expect(shown.client('account')).rejects.toMatchObject({ name: 'AbortError' })
+    expect(shown.paid()).toEqual([])
+  })
+})
+
 describe('an operation of somebody who has logged out', () => {
   it('is not sent again with the token of the next', async () => {
     const shown = page(['cut', done], {

@@ -3,6 +3,7 @@ import { readdir, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
+import type { EntryState } from '../../src/client/entry.ts'
 import { JournalError, OutcomeUnknownError } from '../../src/client/errors.ts'
 import { fileJournal } from '../../src/client/file-journal.ts'
 import { type JournalStore, memoryJournal } from '../../src/client/journal.ts'
@@ -152,7 +153,8 @@ describe('the journal', () => {
       if (entry.state === 'answered') throw new Error('quota')
       return memory.put(entry)
     }
-    const { client, events } = world([done], { journal: { ...memory, put } })
+    const remove = () => Promise.reject(new Error('quota'))
+    const { client, events } = world([done], { journal: { ...memory, put, remove } })
     expect((await client.post('a')).response.status).toBe(201)
     expect(events.map(({ type }) => type)).toEqual(['attempt', 'journal_error', 'answered'])
     expect(await memory.list()).toMatchObject([{ state: 'sent' }])
@@ -179,13 +181,37 @@ describe('the journal', () => {
     expect(second.seen[0]?.key).toBe(first.seen[0]?.key)
   })
 
-  it('is not resumed on behalf of another caller', async () => {
+  it.each<[string, (bob: ReturnType<typeof world>) => Promise<unknown>]>([
+    ['resume()', ({ client }) => client.resume()],
+    ['resume() of that key', ({ client }) => client.resume({ key: 'k' })],
+    [
+      'the network that comes back',
+      async ({ network }) => {
+        network.set(false)
+        network.set(true)
+        await new Promise((resolve) => setImmediate(resolve))
+      },
+    ],
+    ['an operation of the same resource', ({ client }) => client.post('b', { resource: 'cart' })],
+    [
+      'an operation with the same key',
+      ({ client }) => client.post('a', { key: 'k', resource: 'cart', json: 'of bob' }),
+    ],
+  ])('is not resumed on behalf of another caller, by %s', async (_, act) => {
     const journal = memoryJournal()
-    await thrownBy(world(['cut'], { journal, caller: 'ann' }).client.post('a', { key: 'k' }))
+    const ann = world(['cut'], { journal, caller: 'ann', attemptsMax: 1 })
+    await thrownBy(ann.client.post('a', { key: 'k', resource: 'cart', json: 'of ann' }))
+    const [left] = await journal.list()
     const bob = world([done], { journal, caller: () => 'bob' })
-    expect(await bob.client.resume()).toEqual([])
-    await bob.client.post('a', { key: 'k' })
-    expect(await world([done], { journal, caller: 'ann' }).client.resume()).toHaveLength(1)
+    await act(bob)
+    const bodies = bob.seen.map(({ body }) => body && new TextDecoder().decode(body))
+    expect(bodies).not.toContain('"of ann"')
+    expect(await journal.get(left?.id ?? '')).toEqual(left)
+    expect(await journal.list()).toHaveLength(1 + bob.seen.length)
+
+    const again = world([done], { journal, caller: 'ann' })
+    expect(await again.client.resume()).toMatchObject([{ result: { key: 'k' } }])
+    expect(again.seen).toMatchObject([{ key: 'k', body: new TextEncoder().encode('"of ann"') }])
   })
 
   it('refuses a key of an operation that is not settled for another request', async () => {
@@ -429,3 +455,129 @@ async function newest(folder: string): Promise<number> {
   const [name = ''] = await readdir(folder)
   return (await stat(join(folder, name))).mtimeMs
 }
+
+describe('an operation that fails before it is sent', () => {
+  /** A journal whose first write in a state comes to an end only when it is let go. */
+  function slow(state: EntryState) {
+    const memory = memoryJournal()
+    let letGo = () => {}
+    const gate = new Promise<void>((resolve) => {
+      letGo = resolve
+    })
+    const put: JournalStore['put'] = async (entry) => {
+      if (entry.state === state) await gate
+      return memory.put(entry)
+    }
+    return { journal: { ...memory, put }, letGo: () => letGo() }
+  }
+  const turn = () => new Promise((resolve) => setImmediate(resolve))
+
+  it('is not in the journal when the write that failed had come through', async () => {
+    const memory = memoryJournal()
+    const put: JournalStore['put'] = async (entry) => {
+      await memory.put(entry)
+      throw new Error('no answer')
+    }
+    const { client, seen } = world([done], { journal: { ...memory, put } })
+    expect(await thrownBy(client.post('a'))).toBeInstanceOf(JournalError)
+    expect(await memory.list()).toEqual([])
+    expect(seen).toEqual([])
+  })
+
+  it('is not in the journal when it was aborted during a write that comes through afterwards', async () => {
+    const { journal, letGo } = slow('sent')
+    const { client } = world([done], { journal })
+    const control = new AbortController()
+    const sending = thrownBy(client.post('a', { signal: control.signal }))
+    await turn()
+    control.abort(new Error('enough'))
+    await turn()
+    letGo()
+    expect(await sending).toMatchObject({ message: 'enough' })
+    expect(await journal.list()).toEqual([])
+  })
+
+  it('is said to stay where the journal does not let go of it', async () => {
+    const { journal, letGo } = slow('sent')
+    const { client, clock } = world([done], { journal })
+    const control = new AbortController()
+    const sending = thrownBy(client.post('a', { signal: control.signal }))
+    await turn()
+    control.abort(new Error('enough'))
+    await turn()
+    clock.advance(1000)
+    expect(await sending).toMatchObject({ reason: 'aborted', sent: false })
+    letGo()
+    await turn()
+    expect(await journal.list()).toHaveLength(1)
+  })
+
+  it('is said to stay where the journal can not remove it', async () => {
+    const memory = memoryJournal()
+    const { client, network } = world([done], {
+      headers: () => {
+        throw new Error('no token')
+      },
+      journal: { ...memory, remove: () => Promise.reject(new Error('no disk')) },
+    })
+    network.set(false)
+    const sending = thrownBy(client.post('a'))
+    await expect.poll(async () => (await memory.list()).length).toBe(1)
+    network.set(true)
+    expect(await sending).toMatchObject({ reason: 'journal', sent: false })
+    expect(await memory.list()).toMatchObject([{ state: 'queued' }])
+  })
+
+  it('behind others of its resource is not in the journal either', async () => {
+    const memory = memoryJournal()
+    let isBroken = false
+    const list = () => (isBroken ? Promise.reject(new Error('no disk')) : memory.list())
+    const { client, arrived, clock, events } = world(['hang', done], {
+      ...{ journal: { ...memory, list }, attemptsMax: 1 },
+    })
+    const first = thrownBy(client.post('a', { resource: 'cart', deadlineMs: 500 }))
+    await arrived(1)
+    const second = thrownBy(client.post('b', { resource: 'cart' }))
+    await expect.poll(() => events.map(({ type }) => type)).toContain('queued')
+    isBroken = true
+    clock.advance(500)
+    await first
+    expect(await second).toBeInstanceOf(JournalError)
+    expect((await memory.list()).map(({ url }) => url.at(-1))).toEqual(['a'])
+  })
+})
+
+describe('a journal that hangs once', () => {
+  it.each([0, 1])('in list, at call %i, works for the next operation', async (nth) => {
+    const memory = memoryJournal()
+    let calls = 0
+    const list = () => (calls++ === nth ? new Promise<never>(() => {}) : memory.list())
+    const { client, clock } = world([done], { journal: { ...memory, list } })
+    const first = thrownBy(client.post('a', { deadlineMs: 1000 }))
+    for (let second = 0; second < 3; second++) {
+      await new Promise((resolve) => setImmediate(resolve))
+      clock.advance(1000)
+    }
+    expect(await first).toBeInstanceOf(Error)
+    const sending = client.post('b', { deadlineMs: 1000 }).catch((error: unknown) => error)
+    await new Promise((resolve) => setImmediate(resolve))
+    clock.advance(1000)
+    expect(await sending).toMatchObject({ response: { status: 201 } })
+  })
+})
+
+describe('an operation that was answered', () => {
+  it('is not sent again because the journal could not be written: it is removed instead', async () => {
+    const memory = memoryJournal()
+    const put: JournalStore['put'] = async (entry) => {
+      if (entry.state === 'answered') throw new Error('quota')
+      return memory.put(entry)
+    }
+    const { client, seen } = world([{ status: 200, body: 'log in' }], {
+      journal: { ...memory, put },
+    })
+    await client.post('a')
+    expect(await client.resume()).toEqual([])
+    expect(seen).toHaveLength(1)
+  })
+})

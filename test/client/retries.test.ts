@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { OutcomeUnknownError } from '../../src/client/errors.ts'
+import type { ClientOptions } from '../../src/client/options.ts'
 import { done, inProgress, START, type Step, thrownBy, world } from './world.ts'
 
 const post = { json: { amount: 100 } }
@@ -351,8 +352,24 @@ describe('a login page', () => {
   })
 })
 
+describe('a redirect that is not followed', () => {
+  it('does not settle an attempt that may have counted', async () => {
+    const elsewhere: Step = { status: 307, headers: { Location: 'https://login.example/' } }
+    const { client, seen } = world(['cut', elsewhere])
+    const error = await unknownOf(client.post('charges', post))
+    expect(error).toMatchObject({ reason: 'refused', response: { status: 307 } })
+    expect(seen).toHaveLength(2)
+    expect(await world([elsewhere]).client.post('charges', post)).toMatchObject({ attempts: 1 })
+  })
+})
+
 describe('a server that gives no sign of honouring keys', () => {
   const plain: Step = { status: 201, body: '{}' }
+
+  it('but says that a key is in progress is believed when it answers', async () => {
+    const { client } = world([inProgress, plain])
+    expect(await client.post('charges', post)).toMatchObject({ attempts: 2, protected: false })
+  })
 
   it('is reported in the result and by an event', async () => {
     const { client, events } = world([plain])
@@ -360,14 +377,32 @@ describe('a server that gives no sign of honouring keys', () => {
     expect(events.map(({ type }) => type)).toEqual(['attempt', 'unprotected', 'answered'])
   })
 
-  it('is trusted by default, and by option not sent anything twice', async () => {
-    const trusting = world(['cut', plain])
-    await trusting.client.post('charges', post)
-    expect(trusting.seen).toHaveLength(2)
-
-    const careful = world(['cut', plain], { unprotected: 'refuse' })
-    await unknownOf(careful.client.post('charges', post))
-    expect(careful.seen).toHaveLength(1)
+  it.each<[string, Step]>([
+    ['no answer', 'cut'],
+    ['half an answer', 'cut-body'],
+    ['an answer that is late', 'hang'],
+    ...[408, 500, 502, 503, 504].map((status): [string, Step] => [`${status}`, { status }]),
+    ['409 with Retry-After', { status: 409, headers: { 'Retry-After': '1' } }],
+    ['500 with the advice to try again', { status: 500, headers: { 'X-Should-Retry': 'true' } }],
+  ])('is trusted by default, and by option not sent anything twice: after %s', async (_, step) => {
+    const sent = async (options: ClientOptions) => {
+      const made = world([step, plain], { attemptTimeoutMs: 1000, ...options })
+      const sending = made.client.post('charges', post).catch((error: unknown) => error)
+      await made.arrived(1)
+      await new Promise((resolve) => setImmediate(resolve))
+      made.clock.advance(1000)
+      const outcome = await sending
+      await made.client.resume()
+      return {
+        outcome,
+        times: made.seen.length,
+        keys: new Set(made.seen.map(({ key }) => key)).size,
+      }
+    }
+    expect(await sent({})).toMatchObject({ outcome: { attempts: 2 }, times: 2, keys: 1 })
+    expect(await sent({ unprotected: 'refuse' })).toMatchObject({
+      ...{ outcome: { name: 'OutcomeUnknownError', sent: true }, times: 1, keys: 1 },
+    })
   })
 
   it('is sent again by that option once it has shown that it honours them', async () => {

@@ -16,7 +16,7 @@ describe('the completer', () => {
   const world = usePhases()
 
   function making(completer: CompleterOptions) {
-    const state = { isDown: true, runs: 0 }
+    const state = { isDown: true, runs: 0, hold: Promise.resolve() }
     const op = operation(
       'make',
       { reprise: world.other(), input: anything, completer },
@@ -27,6 +27,7 @@ describe('the completer', () => {
         }),
         second: phase(async () => {
           state.runs++
+          await state.hold
           return state.isDown ? retryLater({ reason: `try ${state.runs}` }) : respond(201, 'made')
         }),
       },
@@ -60,14 +61,34 @@ describe('the completer', () => {
     ])
   })
 
-  it('leaves alone what is being worked on', async () => {
-    const { op, completeOnce, state } = making({ graceMs: 0, retryMs: 0, triesMax: 1 })
-    state.isDown = true
-    await op.run(request('k'))
-    await world.pool.query(
-      `update reprise.records set lease_until = clock_timestamp() + interval '1 minute'`,
-    )
+  it('leaves alone what is being worked on, and takes it when its lease is over', async () => {
+    const { op, completeOnce, state } = making({ graceMs: 0, retryMs: 0 })
+    let letGo = () => {}
+    state.hold = new Promise<void>((resolve) => {
+      letGo = resolve
+    })
+    state.isDown = false
+    const running = op.run(request('k'))
+    await expect.poll(() => state.runs).toBe(1)
     expect(await completeOnce()).toBe(0)
+    letGo()
+    expect(seen(await running)).toEqual(['executed', 201, 'made'])
+    expect(state.runs).toBe(1)
+
+    // Left by a process of which nobody knows whether it lives, until its lease is over.
+    state.isDown = true
+    await op.run(request('l'))
+    const lease = (until: string) =>
+      world.pool.query(
+        `update reprise.records set lease_until = clock_timestamp() + $1::interval where key = 'l'`,
+        [until],
+      )
+    state.isDown = false
+    await lease('1 minute')
+    expect([await completeOnce(), state.runs]).toEqual([0, 2])
+    await lease('-1 second')
+    expect([await completeOnce(), state.runs]).toEqual([1, 3])
+    expect(seen(await op.run(request('l')))).toEqual(['replayed', 201, 'made'])
   })
 
   it('waits twice as long after each try, up to a bound, then puts it before a person', async () => {

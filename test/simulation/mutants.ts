@@ -5,6 +5,7 @@
  * @module
  */
 
+import type { Change } from '../support/planted.ts'
 import type { Flaw } from './flaws.ts'
 
 /** A bug. */
@@ -13,8 +14,8 @@ export interface Mutant {
   /** What is wrong, in words. */
   readonly what: string
   readonly flaw?: Flaw
-  /** Text of a file below `src`, and what it is replaced by. */
-  readonly patch?: { readonly file: string; readonly find: string; readonly replace: string }
+  /** What is changed in the source. */
+  readonly patch?: Change
 }
 
 const flaw = (name: Flaw, what: string): Mutant => ({ name, what, flaw: name })

@@ -4,11 +4,8 @@
  * @module
  */
 
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { pathToFileURL } from 'node:url'
-import { build, type Plugin } from 'esbuild'
+import { loadPlanted } from '../../support/planted.ts'
 import type { Adapters } from './world.ts'
 
 /** A mistake: text of a file below `src/adapters`, and what each piece of it is replaced by. */
@@ -71,36 +68,8 @@ export const MISTAKES: readonly Mistake[] = [
 
 /** The adapters with the mistake in them. */
 export async function withMistake({ file, changes }: Mistake): Promise<Adapters> {
-  const folder = mkdtempSync(join(tmpdir(), 'reprise-neighbours-'))
-  const path = join(import.meta.dirname, '../../../src/adapters', file)
-  const planting: Plugin = {
-    name: 'planted mistake',
-    setup({ onLoad }) {
-      onLoad({ filter: /\.ts$/ }, ({ path: loaded }) => {
-        if (loaded !== path) return undefined
-        const contents = changes.reduce(changed, readFileSync(path, 'utf8'))
-        return { contents, loader: 'ts' }
-      })
-    },
-  }
-  try {
-    const outfile = join(folder, 'adapters.mjs')
-    await build({
-      ...{ outfile, bundle: true, platform: 'node', format: 'esm', target: 'node20' },
-      ...{ logLevel: 'silent', plugins: [planting] },
-      entryPoints: [join(import.meta.dirname, 'adapters.ts')],
-    })
-    // It is the bundle of that very module.
-    const module = (await import(pathToFileURL(outfile).href)) as { adapters: Adapters }
-    return module.adapters
-  } finally {
-    rmSync(folder, { recursive: true, force: true })
-  }
-}
-
-/** Replaces the one place; a place that is not there any more is an error, and so are two. */
-function changed(source: string, [find, replace]: Mistake['changes'][number]): string {
-  const places = source.split(find).length - 1
-  if (places !== 1) throw new Error(`There are ${places} places to plant the mistake in: ${find}`)
-  return source.replace(find, () => replace)
+  const entry = join(import.meta.dirname, 'adapters.ts')
+  const planted = changes.map(([find, replace]) => ({ file: `adapters/${file}`, find, replace }))
+  const [loaded] = await loadPlanted<{ adapters: Adapters }>(entry, planted)
+  return loaded.adapters
 }
