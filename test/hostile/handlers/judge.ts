@@ -5,7 +5,7 @@
  * @module
  */
 
-import type { Told } from './doors.ts'
+import { type Told, UNANSWERED } from './doors.ts'
 import type { Adapter, Case, Mode } from './program.ts'
 import type { Play, RunLog, Sent } from './run.ts'
 import type { Committed } from './world.ts'
@@ -19,8 +19,8 @@ export interface Evidence {
   readonly definite: Told | undefined
   /** What it was told when it asked once more. */
   readonly again: Told | undefined
-  /** Whether everything that the handlers began has ended. */
-  readonly isQuiet: boolean
+  /** What the handlers began and what has not ended. */
+  readonly pending: readonly string[]
 }
 
 /** Statuses by which a handler says that it did not take the request on, so that another run is fair. */
@@ -64,9 +64,9 @@ function judgeOne(play: Case, evidence: Evidence, committed: Committed): readonl
 }
 
 /** Whatever the mode: there is an answer, and it stays the same. */
-function judgeAnswers({ told, definite, again, isQuiet }: Evidence): readonly string[] {
-  const found: string[] = []
-  if (!isQuiet) found.push('a statement or a handler never came to an end')
+function judgeAnswers({ told, definite, again, pending }: Evidence): readonly string[] {
+  const found = pending.map((text) => `never came to an end: ${text}`)
+  if (told.includes(UNANSWERED)) found.push(`a request was never answered; told ${listOf(told)}`)
   if (definite === undefined) {
     found.push(`stuck: no definite answer; told ${listOf(told)}`)
     return found
