@@ -184,23 +184,33 @@ function judgeLease({ adapter }: Case, { play, told, definite }: Evidence): read
     if (endedAt === undefined || endedAt > next.beganAt) {
       found.push(`${next.id} began while ${log.id} was still running`)
     }
-    const [status] = log.answers
+    const status = statusOf(adapter, log)
     if (status === undefined || !NOT_TAKEN_ON.has(status)) {
       found.push(`${next.id} began after ${log.id}, which may have taken effect (${status})`)
     }
   })
   const [only] = play.logs
   const isClean = only !== undefined && !only.hasCut && !only.hasThrown && play.logs.length === 1
-  const [status, second] = only?.answers ?? []
+  const [first, second] = only?.answers ?? []
   if (
     isClean &&
-    status === 201 &&
+    first?.status === 201 &&
     second === undefined &&
     definite?.code === 'idempotency-outcome-unknown'
   ) {
     found.push(`${only.id} answered 201, and the client was told ${listOf(told)}`)
   }
   return found
+}
+
+/**
+ * The status of a run's answer: of the first one. What is assigned to the context of Koa is no answer
+ * before the handler has ended, and the last assignment is; one that was written to the response is first.
+ */
+function statusOf(adapter: Adapter, { answers }: RunLog): number | undefined {
+  if (adapter !== 'koa') return answers[0]?.status
+  const inTime = answers.filter(({ isLate }) => !isLate)
+  return (inTime.find(({ isRaw }) => isRaw) ?? inTime.at(-1) ?? answers[0])?.status
 }
 
 function isCommitted(sent: Sent, { rows, jobs }: Committed): boolean {

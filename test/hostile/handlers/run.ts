@@ -18,6 +18,15 @@ export interface Sent extends EffectRow {
   maybe: boolean
 }
 
+/** An answer as the program gave it. */
+interface GivenAnswer {
+  readonly status: number
+  /** Whether it was written past the framework. */
+  readonly isRaw: boolean
+  /** Whether the handler had ended. */
+  readonly isLate: boolean
+}
+
 /** What is known of one call of the handler. */
 export interface RunLog {
   readonly key: string
@@ -26,8 +35,8 @@ export interface RunLog {
   readonly sent: Sent[]
   /** Whether the program has sent `commit` or `rollback` itself. */
   isEndedByItself: boolean
-  /** The statuses that it answered, in order. */
-  readonly answers: number[]
+  /** What it answered, in order. */
+  readonly answers: GivenAnswer[]
   hasThrown: boolean
   hasCut: boolean
   /** Whether it had a transaction inside the transaction, which has a number of its own. */
@@ -121,7 +130,8 @@ export class Play {
     const told: Scene = {
       ...scene,
       answer(status, body, text) {
-        log.answers.push(status)
+        const isLate = log.settledAt !== undefined
+        log.answers.push({ status, isRaw: body === 'raw text', isLate })
         log.answeredAt ??= ++ticks
         scene.answer(status, body, text)
       },
