@@ -12,12 +12,16 @@ import { firstStatement } from './0009-first-statement.ts'
 import { cheaperBegin } from './0010-cheaper-begin.ts'
 import { outlasted } from './0011-outlasted.ts'
 import { cheaperEnds } from './0012-cheaper-ends.ts'
+import { lookAfterLocks } from './0013-look-after-locks.ts'
 
 /** Every step of the schema, in order. */
 export function migrations(schema: string): readonly Migration[] {
   const first = [records, transactions, work, letters, stats, admin]
   const later = [fewerIndexes, quota, firstStatement, cheaperBegin, outlasted, cheaperEnds]
-  return [...first, ...later].map((step) => ({ ...step, sql: placed(step.sql, schema) }))
+  return [...first, ...later, lookAfterLocks].map((step) => ({
+    ...step,
+    sql: placed(step.sql, schema),
+  }))
 }
 
 /** The steps are written for the schema `reprise`, so that they read as what they do. */
