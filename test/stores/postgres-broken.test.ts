@@ -180,7 +180,7 @@ describe.each(LIBRARIES)('a connection of %s that breaks', (_, make) => {
     const before = await countEffects()
     const transaction = await open({ store }, request)
     await subject.execute(transaction.tx, 'insert into effects default values')
-    proxy.cutAfter('commit')
+    proxy.cutAt(/commit/)
     const commit = transaction.commit(sampleFinish())
     const fault = await commit.then(() => 'none', faultOf)
     await transaction.rollback()
