@@ -68,12 +68,17 @@ export class Theatre {
 
   /** How many apps there are of each kind. */
   readonly #apps: number
+  readonly #caseMs: number
   #turn = 0
 
-  /** @param apps - how many apps of each kind there are, so that so many cases can be played at once */
-  constructor(source: WorldSource, apps = 1) {
+  /**
+   * @param apps - how many apps of each kind there are, so that so many cases can be played at once
+   * @param caseMs - how long a case may take, in milliseconds
+   */
+  constructor(source: WorldSource, apps = 1, caseMs = CASE_MS) {
     this.source = source
     this.#apps = apps
+    this.#caseMs = caseMs
     process.on('unhandledRejection', this.#onRejection)
     process.on('uncaughtException', this.#onException)
   }
@@ -88,7 +93,7 @@ export class Theatre {
     const { place, leave } = await this.#enter(one)
     const progress: Progress = { step: 'open the door', requests: [] }
     try {
-      const found = await withinBound(this.#play(one, place, progress), progress)
+      const found = await withinBound(this.#play(one, place, progress), progress, this.#caseMs)
       if (found.length === 0) return undefined
       // Connections may be lost and keys held in there: the next case begins in a fresh one.
       this.#places.delete(place.name)
@@ -192,11 +197,12 @@ export class Theatre {
 async function withinBound(
   playing: Promise<readonly string[]>,
   progress: Progress,
+  ms: number,
 ): Promise<readonly string[]> {
   const stop = new AbortController()
-  const late = delay(CASE_MS, undefined, { signal: stop.signal }).then(
+  const late = delay(ms, undefined, { signal: stop.signal }).then(
     () => [
-      `the case did not end within ${CASE_MS} ms: it was to ${progress.step}`,
+      `the case did not end within ${ms} ms: it was to ${progress.step}`,
       ...progress.requests.flatMap(({ key, pending }) => pending.map((text) => `${key}: ${text}`)),
     ],
     () => [],
