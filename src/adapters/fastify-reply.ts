@@ -204,6 +204,9 @@ export class FastifyProtection<Req extends FastifyRequestParts, Tx> extends Node
     reply.log.error(error, 'The answer of the handler could not be judged')
     if (this.response.destroyed) return
     this.#removeHeaders()
+    takeBack(reply)
+    // Fastify sends nothing by a reply that counts as sent: the connection is cut then.
+    if (reply.sent) throw error
     reply.send(error)
   }
 
@@ -241,6 +244,14 @@ function isHijacked(reply: object): boolean {
     ({ description }) => description === 'fastify.reply.hijacked',
   )
   return hijacked !== undefined && Reflect.get(reply, hijacked) === true
+}
+
+/**
+ * Gives a reply back to Fastify that the handler has hijacked. What the handler wrote is discarded, so
+ * Fastify has to answer in its place.
+ */
+function takeBack(reply: object): void {
+  if (isHijacked(reply) && hijacked !== undefined) Reflect.set(reply, hijacked, false)
 }
 
 function exchangeOf(request: FastifyRequestParts): Exchange {

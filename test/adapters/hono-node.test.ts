@@ -5,13 +5,17 @@
  * @module
  */
 
-import type { IncomingMessage } from 'node:http'
+import { once } from 'node:events'
+import { createServer, type IncomingMessage } from 'node:http'
+import { type AddressInfo, connect } from 'node:net'
 import { getRequestListener } from '@hono/node-server'
 import { type Context, Hono, type MiddlewareHandler } from 'hono'
 import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { idempotent } from '../../src/adapters/hono.ts'
+import type { RepriseEvent } from '../../src/engine/events.ts'
 import { createReprise, memoryStore } from '../../src/index.ts'
 import { bytesOf, Sending } from '../../src/testing/adapter/raw-client.ts'
+import { Gate } from '../../src/testing/adapter/world.ts'
 import type { Served } from '../../src/testing/adapter-contract.ts'
 import { describeAdapter } from './describe.ts'
 import { listen } from './fetch-bridge.ts'
@@ -179,5 +183,63 @@ describe('a body that comes with its head', () => {
     const send = await serving((c) => c.req.text())
     expect([await send('a'), await send('a')]).toEqual(['201: a', '201 again: a'])
     expect([streams.mock.calls, signals.mock.calls]).toEqual([[], []])
+  })
+})
+
+describe('a client that half-closes its connection when it has sent its request', () => {
+  /** Sends a request, ends this side of the connection while the handler works, and asks again. */
+  async function halfClosing(isAllowed: boolean) {
+    let effects = 0
+    const working = new Gate()
+    const work = new Gate()
+    const stored = new Gate()
+    const onEvent = ({ type }: RepriseEvent) => void (type === 'executed' && stored.open())
+    const app = new Hono()
+    const reprise = createReprise({ store: memoryStore(), onEvent })
+    app.use(idempotent(reprise, { caller: () => 'acct_1' }))
+    app.post('/items', async (c) => {
+      effects++
+      working.open()
+      await work.opened
+      return c.text(`made ${effects}`, 201)
+    })
+    const listener = getRequestListener(app.fetch)
+    const server = createServer((request, response) => void listener(request, response))
+    // Node has no types for it.
+    Object.assign(server, { httpAllowHalfOpen: isAllowed })
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    onTestFinished(() => void server.close().closeAllConnections())
+    // A server on a port has an address of this kind.
+    const { port } = server.address() as AddressInfo
+    const message = {
+      ...{ method: 'POST', path: '/items', headers: [['Idempotency-Key', 'key-1']], body: '{}' },
+    } satisfies Parameters<typeof bytesOf>[0]
+    const client = connect({ port, host: '127.0.0.1', allowHalfOpen: true })
+    client.write(bytesOf(message))
+    await working.opened
+    client.end()
+    let told = ''
+    client.setEncoding('latin1').on('data', (chunk: string) => {
+      told += chunk
+    })
+    if (!isAllowed) await once(client, 'end')
+    work.open()
+    await stored.opened
+    const again = await new Sending(port, bytesOf(message)).answer
+    if (isAllowed && !client.readableEnded) await once(client, 'end')
+    client.destroy()
+    const isReplay = again.header('idempotent-replayed') === 'true'
+    return { effects, told, again: `${again.status} ${again.text}`, isReplay }
+  }
+
+  test('gets no answer, and its retry gets that of the one run', async () => {
+    const ended = { effects: 1, told: '', again: '201 made 1', isReplay: true }
+    expect(await halfClosing(false)).toEqual(ended)
+  })
+
+  test('gets the answer where the server keeps such connections open', async () => {
+    const { told, ...rest } = await halfClosing(true)
+    expect(told).toMatch(/^HTTP\/1.1 201 [^]*made 1/)
+    expect(rest).toEqual({ effects: 1, again: '201 made 1', isReplay: true })
   })
 })

@@ -56,6 +56,8 @@ async function startServers({ store, peer }: Ground, quota: number) {
           res.writeHead(201).end('made')
         }),
       )
+      // A server that closes idle connections may do so while a request is on its way.
+      server.keepAliveTimeout = 0
       await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
       // A server that listens on a port has an address of this form.
       const { port } = server.address() as AddressInfo

@@ -15,6 +15,7 @@ import { answer, freshRequest, type MakeOrm, name, textOf, useWorld, type World 
 
 /** Latency in each direction, in milliseconds. */
 const DELAY_MS = 1
+const COMMIT = /\bcommit\b/i
 /** How often a statement that nobody awaits fails. */
 const ROUNDS = atLength(25, 125)
 
@@ -335,7 +336,7 @@ function lostConnections<Tx>(world: () => World<Tx>): void {
       const run = () =>
         reprise.runInTransaction(request, async ({ tx }) => {
           await insert(tx, 'made')
-          wire?.cutAtCommit(when)
+          wire?.cutAt(COMMIT, when)
           return answer('made')
         })
       const told = await run().then(textOf, codeOf)
@@ -361,7 +362,7 @@ function lostConnections<Tx>(world: () => World<Tx>): void {
         {
           started: phase(async ({ tx, input }) => {
             await insert(tx, input)
-            if (!isCut) wire?.cutAtCommit(when)
+            if (!isCut) wire?.cutAt(COMMIT, when)
             isCut = true
             return advance('half')
           }),

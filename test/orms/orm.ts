@@ -19,8 +19,8 @@ import {
 } from '../../src/index.ts'
 import type { Schema } from '../../src/phases/index.ts'
 import { postgresStore, type TransactionSource } from '../../src/stores/postgres/index.ts'
+import { openProxy, type Proxy } from '../stores/postgres-proxy.ts'
 import { type TemporaryDatabase, temporaryDatabase } from '../support/postgres.ts'
-import { openSlowWire, type SlowWire } from './slow-wire.ts'
 
 /** What a test file tells of its ORM. */
 export interface Orm<Tx> {
@@ -50,7 +50,7 @@ export interface World<Tx> extends Orm<Tx> {
   readonly url: string
   readonly pool: pg.Pool
   /** What everything of this world goes through, where it was asked for. */
-  readonly wire?: SlowWire | undefined
+  readonly wire?: Proxy | undefined
   readonly reprise: LeaseReprise & TransactionReprise<Tx>
   /** The types of the events so far. */
   readonly events: readonly EventType[]
@@ -84,12 +84,12 @@ export function useWorld<Tx>(
   { delayMs }: { readonly delayMs?: number } = {},
 ): () => World<Tx> {
   let database: TemporaryDatabase | undefined
-  let wire: SlowWire | undefined
+  let wire: Proxy | undefined
   let world: World<Tx> | undefined
 
   beforeAll(async () => {
     database = await temporaryDatabase()
-    if (delayMs !== undefined) wire = await openSlowWire(database.url, delayMs)
+    if (delayMs !== undefined) wire = await openProxy(database.url, delayMs)
     world = { ...(await worldOf(wire?.url ?? database.url, make)), wire }
   })
   afterEach(async () => {

@@ -7,6 +7,7 @@
  */
 
 import { parseArgs } from 'node:util'
+import { namesOf, runCommand, wholeNumber } from '../support/command-line.ts'
 import type { Mode } from './node.ts'
 import { type Report, runReality } from './run.ts'
 
@@ -43,7 +44,7 @@ async function main(): Promise<void> {
     fulls: wholeNumber('--fulls', values.fulls),
   }
   const minutes = wholeNumber('--minutes', values.minutes)
-  const modes = values.mode.split(',').map(modeOf)
+  const modes = namesOf('--mode', values.mode, [...MODES, ...ORM_MODES])
   console.log(`| ${COLUMNS.join(' | ')} |\n|${'---|'.repeat(COLUMNS.length)}`)
   for (const mode of modes) {
     const report = await runReality(mode, faults, minutes)
@@ -53,23 +54,5 @@ async function main(): Promise<void> {
   }
 }
 
-function modeOf(text: string): Mode {
-  const mode = [...MODES, ...ORM_MODES].find((one) => one === text)
-  if (mode !== undefined) return mode
-  throw new Error(`--mode takes ${[...MODES, ...ORM_MODES].join(', ')}, not ${text}.`)
-}
-
-function wholeNumber(name: string, text: string): number {
-  const number = Number(text)
-  if (Number.isSafeInteger(number) && number >= 0) return number
-  throw new Error(`${name} takes a whole number, not ${text}.`)
-}
-
-try {
-  await main()
-} catch (error) {
-  console.error(error instanceof Error ? error.message : error)
-  process.exitCode = 1
-}
 // Servers and nodes go with us.
-process.exit()
+await runCommand(main)

@@ -377,7 +377,7 @@ describe('a begin that fails', () => {
   it('has nothing executed where the connection breaks', async () => {
     const request = held()
     const transaction = await begin(request)
-    proxy.cutAfter('reprise_begin_or_fail')
+    proxy.cutAt(/reprise_begin_or_fail/)
     const fault = await faultOf(transaction.tx.query(ADD))
     expect(store.transactions?.classify(fault)).toBe('disconnected')
     await expect(transaction.held?.claim()).rejects.toMatchObject({

@@ -275,7 +275,8 @@ const lookInQuota = (schema: string) => `
 const lookAndTry = (schema: string) => `
   select case when a.outcome in ('execute', 'recover')
               then ${schema}.open_transaction($1, $2, $3, $4, $5, true, null, false)
-              else ${schema}.told(a) end as answer
+              else ${schema}.told(a) end as answer,
+         current_setting('transaction_isolation') as isolation
     from ${schema}.look($1, $4, $5) a`
 
 const BEGUN = `

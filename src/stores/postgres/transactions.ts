@@ -52,6 +52,9 @@ import { Running } from './running.ts'
 import { SeenIds } from './seen-ids.ts'
 import type { WorkQueries } from './work/queries.ts'
 
+/** The isolation in which each statement sees what was committed before it. */
+const READ_COMMITTED = 'read committed'
+
 /** What {@link PostgresTransactions} works with. */
 export interface TransactionsParts<Tx> {
   readonly client: Client<Tx>
@@ -152,7 +155,37 @@ export class PostgresTransactions<Tx> implements Transactions<Tx> {
     const ended = session.rollback()
     // Who asks while the key is locked yet is told the same answer, so a replay need not wait for that.
     if (found.outcome !== 'replay' || join !== undefined || connection !== undefined) await ended
+    // In a transaction of the app's own there is no other snapshot, and no other connection to look on.
+    return join === undefined ? this.#afterLocks(request, found, row?.at(-2)) : found
+  }
+
+  /**
+   * What a request is told whose key is locked. The record may have been committed since the request
+   * looked for it, and a replay of it may hold the locks. The database looks again by itself, unless the
+   * isolation gives a whole transaction one snapshot.
+   */
+  async #afterLocks(
+    request: TransactionRequest<Tx>,
+    refused: Refusal,
+    isolation: unknown,
+  ): Promise<Refusal> {
+    const isLocked = refused.outcome === 'in_progress' || refused.outcome === 'mismatch'
+    if (!isLocked || isolation === READ_COMMITTED) return refused
+    const found = await this.#lookApart({ ...request, quota: undefined })
+    if ('isFresh' in found) return refused
+    if (found.outcome === 'replay') this.#answered.add(request.id)
     return found
+  }
+
+  /** Looks in no transaction, or in one of its own on the connection that the request has. */
+  async #lookApart(request: TransactionRequest<Tx>): Promise<Look | Refusal> {
+    const { connection } = request
+    if (connection === undefined) return this.#look(request)
+    const first = this.#lookCall(request)
+    const { client } = this.#parts
+    const session = await client.begin({ first, isolation: READ_COMMITTED, connection })
+    await session.rollback()
+    return toLook(session.rows[0])
   }
 
   /**
@@ -183,7 +216,8 @@ export class PostgresTransactions<Tx> implements Transactions<Tx> {
     const { same, any } = recordLocks(schema, id, fingerprint)
     const values = [pack(id), same, any, packAll(fingerprintsAccepted), takesUnknown]
     const [row] = await client.query({ statement: queries.lookAndTry, values })
-    return toLook(row)
+    const found = toLook(row)
+    return 'isFresh' in found ? found : this.#afterLocks(request, found, row?.at(-1))
   }
 
   /**
@@ -195,15 +229,17 @@ export class PostgresTransactions<Tx> implements Transactions<Tx> {
   }
 
   async #look(request: TransactionRequest<Tx>): Promise<Look | Refusal> {
-    const { client, queries } = this.#parts
+    const [row] = await this.#parts.client.query(this.#lookCall(request))
+    return toLook(row)
+  }
+
+  #lookCall(request: TransactionRequest<Tx>): Call {
+    const { queries } = this.#parts
     const { id, takesUnknown, caller, quota } = request
     const values = [pack(id), packAll(request.fingerprintsAccepted), takesUnknown]
-    const [row] = await client.query(
-      quota === undefined
-        ? { statement: queries.look, values }
-        : { statement: queries.lookInQuota, values: [...values, caller, quota.keys] },
-    )
-    return toLook(row)
+    return quota === undefined
+      ? { statement: queries.look, values }
+      : { statement: queries.lookInQuota, values: [...values, caller, quota.keys] }
   }
 
   #start(request: TransactionRequest<Tx>, isFresh: boolean): Promise<Session<Tx>> {

@@ -53,6 +53,9 @@ export interface Door {
 /** Finds the program of a key. */
 export type FindPlay = (key: string) => Play
 
+/** The client was told nothing, and its connection was not cut either. */
+export const UNANSWERED: Told = { status: null, body: '', isReplay: false, code: null }
+
 const CUT: Told = { status: null, body: '', isReplay: false, code: null }
 const KEY = 'x-play'
 

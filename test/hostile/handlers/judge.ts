@@ -5,7 +5,7 @@
  * @module
  */
 
-import type { Told } from './doors.ts'
+import { type Told, UNANSWERED } from './doors.ts'
 import type { Adapter, Case, Mode } from './program.ts'
 import type { Play, RunLog, Sent } from './run.ts'
 import type { Committed } from './world.ts'
@@ -19,8 +19,8 @@ export interface Evidence {
   readonly definite: Told | undefined
   /** What it was told when it asked once more. */
   readonly again: Told | undefined
-  /** Whether everything that the handlers began has ended. */
-  readonly isQuiet: boolean
+  /** What the handlers began and what has not ended. */
+  readonly pending: readonly string[]
 }
 
 /** Statuses by which a handler says that it did not take the request on, so that another run is fair. */
@@ -64,9 +64,9 @@ function judgeOne(play: Case, evidence: Evidence, committed: Committed): readonl
 }
 
 /** Whatever the mode: there is an answer, and it stays the same. */
-function judgeAnswers({ told, definite, again, isQuiet }: Evidence): readonly string[] {
-  const found: string[] = []
-  if (!isQuiet) found.push('a statement or a handler never came to an end')
+function judgeAnswers({ told, definite, again, pending }: Evidence): readonly string[] {
+  const found = pending.map((text) => `never came to an end: ${text}`)
+  if (told.includes(UNANSWERED)) found.push(`a request was never answered; told ${listOf(told)}`)
   if (definite === undefined) {
     found.push(`stuck: no definite answer; told ${listOf(told)}`)
     return found
@@ -184,23 +184,33 @@ function judgeLease({ adapter }: Case, { play, told, definite }: Evidence): read
     if (endedAt === undefined || endedAt > next.beganAt) {
       found.push(`${next.id} began while ${log.id} was still running`)
     }
-    const [status] = log.answers
+    const status = statusOf(adapter, log)
     if (status === undefined || !NOT_TAKEN_ON.has(status)) {
       found.push(`${next.id} began after ${log.id}, which may have taken effect (${status})`)
     }
   })
   const [only] = play.logs
   const isClean = only !== undefined && !only.hasCut && !only.hasThrown && play.logs.length === 1
-  const [status, second] = only?.answers ?? []
+  const [first, second] = only?.answers ?? []
   if (
     isClean &&
-    status === 201 &&
+    first?.status === 201 &&
     second === undefined &&
     definite?.code === 'idempotency-outcome-unknown'
   ) {
     found.push(`${only.id} answered 201, and the client was told ${listOf(told)}`)
   }
   return found
+}
+
+/**
+ * The status of a run's answer: of the first one. What is assigned to the context of Koa is no answer
+ * before the handler has ended, and the last assignment is; one that was written to the response is first.
+ */
+function statusOf(adapter: Adapter, { answers }: RunLog): number | undefined {
+  if (adapter !== 'koa') return answers[0]?.status
+  const inTime = answers.filter(({ isLate }) => !isLate)
+  return (inTime.find(({ isRaw }) => isRaw) ?? inTime.at(-1) ?? answers[0])?.status
 }
 
 function isCommitted(sent: Sent, { rows, jobs }: Committed): boolean {

@@ -9,7 +9,8 @@
 import { randomBytes } from 'node:crypto'
 import { parseArgs } from 'node:util'
 import { query, startPostgres } from '../../../scripts/servers/postgres.ts'
-import { CLIENTS, type ClientName, clientSource } from './clients.ts'
+import { namesOf, runCommand, wholeNumber } from '../../support/command-line.ts'
+import { CLIENTS, clientSource } from './clients.ts'
 import { playSeason, printViolation, Theatre } from './play.ts'
 import type { OwnDatabase } from './postgres.ts'
 
@@ -28,7 +29,7 @@ async function main(): Promise<void> {
       replay: { type: 'string' },
     },
   })
-  const names = values.client.split(',').map(clientOf)
+  const names = namesOf('--client', values.client, CLIENTS)
   const server = await startPostgres()
   const makeDatabase = () => ownDatabase(server.url)
   const programs = Math.ceil(wholeNumber('--programs', values.programs) / names.length)
@@ -102,22 +103,4 @@ async function ownDatabase(serverUrl: string): Promise<OwnDatabase> {
   return { url: url.href, drop }
 }
 
-function clientOf(text: string): ClientName {
-  const name = CLIENTS.find((one) => one === text)
-  if (name !== undefined) return name
-  throw new Error(`--client takes ${CLIENTS.join(', ')}, not ${text}.`)
-}
-
-function wholeNumber(name: string, text: string): number {
-  const number = Number(text)
-  if (Number.isSafeInteger(number) && number >= 0) return number
-  throw new Error(`${name} takes a whole number, not ${text}.`)
-}
-
-try {
-  await main()
-} catch (error) {
-  console.error(error instanceof Error ? error.message : error)
-  process.exitCode = 1
-}
-process.exit()
+await runCommand(main)

@@ -6,7 +6,7 @@
  */
 
 import { setTimeout as delay } from 'node:timers/promises'
-import { type Door, openDoor, type Told } from './doors.ts'
+import { type Door, openDoor, type Told, UNANSWERED } from './doors.ts'
 import { type Evidence, isDefinite, judge } from './judge.ts'
 import { type Case, caseOf, printCase, smallerCases } from './program.ts'
 import { Play, type Shared } from './run.ts'
@@ -18,13 +18,14 @@ const ASKS_MS_MAX = 10_000
 const PAUSE_MS = 3
 /** How long one request may be without an answer, in milliseconds. */
 const SEND_MS = 7000
-const UNANSWERED: Told = { status: null, body: '', isReplay: false, code: null }
 /** How long handlers may go on after the last answer, in milliseconds. */
 const QUIET_MS = 4000
 /** How long a connection may take to come back from its transaction, in milliseconds. */
 const CLEAN_MS = 3000
 /** How long an app in which something went wrong may take to close, in milliseconds. */
 const CLOSE_MS = 5000
+/** How long a case may take, in milliseconds: more than all of the bounds above together. */
+const CASE_MS = 90_000
 
 /** A case that went wrong. */
 export interface Violation {
@@ -40,6 +41,13 @@ interface Place {
   readonly plays: Map<string, Play>
   /** There while a case is played in it. */
   taken: Promise<void> | undefined
+}
+
+/** How far a case has come. */
+interface Progress {
+  /** What is being done. */
+  step: string
+  requests: readonly Play[]
 }
 
 let cases = 0
@@ -60,12 +68,17 @@ export class Theatre {
 
   /** How many apps there are of each kind. */
   readonly #apps: number
+  readonly #caseMs: number
   #turn = 0
 
-  /** @param apps - how many apps of each kind there are, so that so many cases can be played at once */
-  constructor(source: WorldSource, apps = 1) {
+  /**
+   * @param apps - how many apps of each kind there are, so that so many cases can be played at once
+   * @param caseMs - how long a case may take, in milliseconds
+   */
+  constructor(source: WorldSource, apps = 1, caseMs = CASE_MS) {
     this.source = source
     this.#apps = apps
+    this.#caseMs = caseMs
     process.on('unhandledRejection', this.#onRejection)
     process.on('uncaughtException', this.#onException)
   }
@@ -78,8 +91,9 @@ export class Theatre {
   /** Plays a case; `undefined` when all is well. */
   async play(one: Case): Promise<Violation | undefined> {
     const { place, leave } = await this.#enter(one)
+    const progress: Progress = { step: 'open the door', requests: [] }
     try {
-      const found = await this.#play(one, place)
+      const found = await withinBound(this.#play(one, place, progress), progress, this.#caseMs)
       if (found.length === 0) return undefined
       // Connections may be lost and keys held in there: the next case begins in a fresh one.
       this.#places.delete(place.name)
@@ -120,7 +134,7 @@ export class Theatre {
   async close(): Promise<void> {
     const places = [...(await Promise.all(this.#places.values())), ...this.#left]
     await Promise.all(places.map((place) => Promise.race([closePlace(place), delay(CLOSE_MS)])))
-    await this.source.close()
+    await Promise.race([this.source.close(), delay(CLOSE_MS)])
     process.off('unhandledRejection', this.#onRejection)
     process.off('uncaughtException', this.#onException)
   }
@@ -152,7 +166,7 @@ export class Theatre {
     return made
   }
 
-  async #play(one: Case, place: Place): Promise<readonly string[]> {
+  async #play(one: Case, place: Place, progress: Progress): Promise<readonly string[]> {
     const { shared, plays } = place
     const id = ++cases
     const requests = one.programs.map((program, index) => {
@@ -160,11 +174,15 @@ export class Theatre {
       plays.set(play.key, play)
       return play
     })
+    progress.requests = requests
     const door = await doorOf(place, one)
+    progress.step = 'ask until there is an answer'
     const evidence = await Promise.all(requests.map((play) => ask(door, play)))
     shared.kept = undefined
     const keys = requests.flatMap(({ key, innerKey }) => [key, innerKey])
+    progress.step = 'read the rows'
     const committed = await shared.world.committed(keys)
+    progress.step = 'look for open transactions'
     const open = await openAfter(shared.world, CLEAN_MS)
     for (const key of keys) plays.delete(key)
     return [
@@ -173,6 +191,23 @@ export class Theatre {
       ...this.#faults.splice(0),
     ]
   }
+}
+
+/** What was found; that the case does not end, and what is pending, if it takes longer than it may. */
+async function withinBound(
+  playing: Promise<readonly string[]>,
+  progress: Progress,
+  ms: number,
+): Promise<readonly string[]> {
+  const stop = new AbortController()
+  const late = delay(ms, undefined, { signal: stop.signal }).then(
+    () => [
+      `the case did not end within ${ms} ms: it was to ${progress.step}`,
+      ...progress.requests.flatMap(({ key, pending }) => pending.map((text) => `${key}: ${text}`)),
+    ],
+    () => [],
+  )
+  return Promise.race([playing, late]).finally(() => stop.abort())
 }
 
 async function closePlace({ doors, shared }: Place): Promise<void> {
@@ -203,9 +238,9 @@ async function ask(door: Door, play: Play): Promise<Evidence> {
   const { copies, patienceMs } = play.program
   const told = await Promise.all(Array.from({ length: copies }, () => send(door, play, patienceMs)))
   const definite = told.find(isDefinite) ?? (await insist(door, play, told))
-  const isQuiet = await play.quiet(QUIET_MS)
+  const pending = await play.quiet(QUIET_MS)
   const again = definite === undefined ? undefined : await insist(door, play, told)
-  return { play, told, definite, again, isQuiet }
+  return { play, told, definite, again, pending }
 }
 
 /** Sends a request, and does not wait for an answer for ever. */

@@ -8,7 +8,7 @@ import pg from 'pg'
 import { createReprise, type Reprise } from '../../../src/engine/reprise.ts'
 import type { Store } from '../../../src/engine/store.ts'
 import { postgresStore } from '../../../src/stores/postgres/index.ts'
-import { slowWire } from './latency.ts'
+import { openProxy } from '../../stores/postgres-proxy.ts'
 import type { Abilities } from './program.ts'
 import type {
   Committed,
@@ -104,7 +104,7 @@ async function makeWorld(
 ): Promise<World> {
   const app = `handlers ${number}`
   const { latencyMs } = settings
-  const wire = latencyMs > 0 ? await slowWire(url, latencyMs) : undefined
+  const wire = latencyMs > 0 ? await openProxy(url, latencyMs) : undefined
   const through = new URL(wire?.url ?? url)
   through.searchParams.set('application_name', app)
   const { store, statements, end } = await kind.connect(through.href, settings)

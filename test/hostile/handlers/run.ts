@@ -18,6 +18,15 @@ export interface Sent extends EffectRow {
   maybe: boolean
 }
 
+/** An answer as the program gave it. */
+interface GivenAnswer {
+  readonly status: number
+  /** Whether it was written past the framework. */
+  readonly isRaw: boolean
+  /** Whether the handler had ended. */
+  readonly isLate: boolean
+}
+
 /** What is known of one call of the handler. */
 export interface RunLog {
   readonly key: string
@@ -26,8 +35,8 @@ export interface RunLog {
   readonly sent: Sent[]
   /** Whether the program has sent `commit` or `rollback` itself. */
   isEndedByItself: boolean
-  /** The statuses that it answered, in order. */
-  readonly answers: number[]
+  /** What it answered, in order. */
+  readonly answers: GivenAnswer[]
   hasThrown: boolean
   hasCut: boolean
   /** Whether it had a transaction inside the transaction, which has a number of its own. */
@@ -79,7 +88,8 @@ export class Play {
   /** The runs of the request inside the request. */
   readonly innerLogs: RunLog[] = []
   readonly #shared: Shared
-  readonly #pending = new Set<Promise<unknown>>()
+  /** What goes on, and what it is. */
+  readonly #pending = new Map<Promise<unknown>, string>()
   #fronted = 0
 
   constructor(key: string, program: Program, shared: Shared) {
@@ -113,14 +123,15 @@ export class Play {
 
   /** Runs the handler: the program, or one row and a 201 when there were enough hostile runs. */
   handle(log: RunLog, scene: Scene): Promise<void> {
-    return this.#track(this.#handle(log, scene))
+    return this.#track(`the handler of ${log.id}`, this.#handle(log, scene))
   }
 
   async #handle(log: RunLog, scene: Scene): Promise<void> {
     const told: Scene = {
       ...scene,
       answer(status, body, text) {
-        log.answers.push(status)
+        const isLate = log.settledAt !== undefined
+        log.answers.push({ status, isRaw: body === 'raw text', isLate })
         log.answeredAt ??= ++ticks
         scene.answer(status, body, text)
       },
@@ -157,7 +168,7 @@ export class Play {
       case 'insert':
         return tx && this.#insert(acting, tx, step.waits)
       case 'fail':
-        return tx && waited(this.#track(sending(() => this.#statements.fail(tx))), step.waits)
+        return tx && waited(this.#fail(log, tx), step.waits)
       case 'stage':
         return waited(this.#stage(acting), step.waits)
       case 'pause':
@@ -172,15 +183,15 @@ export class Play {
         return undefined
       case 'beside': {
         const row = { key: this.key, run: log.id, name: 'beside' }
-        return this.#track(this.#shared.world.beside(row))
+        return this.#track(`beside, of ${log.id}`, this.#shared.world.beside(row))
       }
       case 'later':
-        void this.#track(delay(step.ms).then(() => this.#perform(step.steps, acting))).catch(noop)
+        void this.#later(step, acting).catch(noop)
         return undefined
       case 'all':
       case 'race':
       case 'settled':
-        return waited(this.#track(this.#branches(step, acting)), step.waits)
+        return waited(this.#branches(step, acting), step.waits)
       case 'nested':
         return this.#nested(step, acting)
       case 'keep':
@@ -191,10 +202,10 @@ export class Play {
         return kept && waited(this.#send(kept.log, kept.tx, 'kept'), 'caught')
       }
       case 'run':
-        return waited(this.#track(this.#run(step.key)), 'caught')
+        return waited(this.#track(`a request inside of ${log.id}`, this.#run(step.key)), 'caught')
       case 'end':
         log.isEndedByItself = true
-        return tx && waited(this.#track(sending(() => this.#script(tx, step.how))), 'caught')
+        return tx && waited(this.#script(log, tx, step.how), 'caught')
     }
   }
 
@@ -202,8 +213,19 @@ export class Play {
     return this.#shared.world.statements
   }
 
-  #script(tx: Tx, text: string): PromiseLike<unknown> {
-    return this.#statements.script?.(tx, text) ?? Promise.resolve()
+  #script(log: RunLog, tx: Tx, text: string): Promise<unknown> {
+    const send = () => this.#statements.script?.(tx, text) ?? Promise.resolve()
+    return this.#track(`${text}, of ${log.id}`, sending(send))
+  }
+
+  #fail(log: RunLog, tx: Tx): Promise<unknown> {
+    const failing = sending(() => this.#statements.fail(tx))
+    return this.#track(`a statement that fails, of ${log.id}`, failing)
+  }
+
+  #later(step: Extract<Step, { readonly do: 'later' }>, acting: Acting): Promise<unknown> {
+    const performed = delay(step.ms).then(() => this.#perform(step.steps, acting))
+    return this.#track(`what ${acting.log.id} does later`, performed)
   }
 
   #insert({ log }: Acting, tx: Tx, waits: Waits): Promise<unknown> {
@@ -246,16 +268,18 @@ export class Play {
         throw error
       },
     )
-    return this.#track(told)
+    return this.#track(`${row.name} of ${log.id}`, told)
   }
 
-  async #branches(
+  #branches(
     step: Extract<Step, { readonly do: 'all' | 'race' | 'settled' }>,
     acting: Acting,
   ): Promise<unknown> {
-    const branches = step.branches.map((branch) => this.#track(this.#perform(branch, acting)))
-    if (step.do === 'all') return Promise.all(branches)
-    return step.do === 'race' ? Promise.race(branches) : Promise.allSettled(branches)
+    const { id } = acting.log
+    const branches = step.branches.map((branch) =>
+      this.#track(`a branch of ${id}`, this.#perform(branch, acting)),
+    )
+    return this.#track(`the branches of ${id}`, together(step.do, branches))
   }
 
   #nested(
@@ -278,7 +302,10 @@ export class Play {
       if (step.end === 'undone') throw new Thrown('The nested transaction is to be undone.')
       if (step.end === 'left open') await delay(15)
     }
-    const ended = this.#track(sending(() => nested(tx, work))).finally(() => {
+    const ended = this.#track(
+      `a nested transaction of ${log.id}`,
+      sending(() => nested(tx, work)),
+    ).finally(() => {
       // What is sent while one is open may be inside of it, so nobody can say whether it is kept.
       for (const sent of log.sent) if (sent.state === 'pending') sent.maybe = true
       nesting.set(log, nestings(log) - 1)
@@ -302,22 +329,36 @@ export class Play {
     })
   }
 
-  /** Resolves when nothing of the request goes on; `false` if something still does after `ms`. */
-  async quiet(ms: number): Promise<boolean> {
+  /** What goes on of the request. */
+  get pending(): readonly string[] {
+    return [...this.#pending.values()]
+  }
+
+  /** Resolves when nothing of the request goes on, or with what still does after `ms`. */
+  async quiet(ms: number): Promise<readonly string[]> {
     const until = performance.now() + ms
     while (this.#pending.size > 0) {
       const left = until - performance.now()
-      if (left <= 0) return false
-      await Promise.race([Promise.allSettled([...this.#pending]), delay(left)])
+      if (left <= 0) break
+      await Promise.race([Promise.allSettled(this.#pending.keys()), delay(left)])
     }
-    return true
+    return this.pending
   }
 
-  #track<T>(going: Promise<T>): Promise<T> {
+  #track<T>(what: string, going: Promise<T>): Promise<T> {
     const over = going.then(noop, noop).finally(() => this.#pending.delete(over))
-    this.#pending.add(over)
+    this.#pending.set(over, what)
     return going
   }
+}
+
+/** Waits for branches as a program does. */
+async function together(
+  how: 'all' | 'race' | 'settled',
+  branches: readonly Promise<unknown>[],
+): Promise<unknown> {
+  if (how === 'all') return Promise.all(branches)
+  return how === 'race' ? Promise.race(branches) : Promise.allSettled(branches)
 }
 
 interface Acting extends Scene {

@@ -14,12 +14,13 @@ import { outlasted } from './0011-outlasted.ts'
 import { cheaperEnds } from './0012-cheaper-ends.ts'
 import { editions } from './0013-editions.ts'
 import { keptAnswers } from './0014-kept-answers.ts'
+import { lookAfterLocks } from './0015-look-after-locks.ts'
 
 /** Every step of the schema, in order. */
 export function migrations(schema: string): readonly Migration[] {
   const first = [records, transactions, work, letters, stats, admin]
   const later = [fewerIndexes, quota, firstStatement, cheaperBegin, outlasted, cheaperEnds]
-  const latest = [editions, keptAnswers]
+  const latest = [editions, keptAnswers, lookAfterLocks]
   return [...first, ...later, ...latest].map((step) => ({ ...step, sql: placed(step.sql, schema) }))
 }
 
