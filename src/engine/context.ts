@@ -59,7 +59,14 @@ export class Context<Tx> {
   readonly #listener: EventListener | undefined
   readonly #background = new Set<Promise<void>>()
   #isReady = false
+  /** Ends pauses in the background. */
+  readonly #sleepers = new Set<() => void>()
+  /** No request is taken any more. */
   isClosing = false
+  /** The grace is over: nothing in the background asks the store any more. */
+  isClosed = false
+  /** The end of the engine, once it was asked for. */
+  closing: Promise<void> | undefined
 
   constructor(parts: ContextParts<Tx>) {
     this.store = parts.store
@@ -145,6 +152,25 @@ export class Context<Tx> {
   background(work: Promise<void>): void {
     this.#background.add(work)
     void work.finally(() => this.#background.delete(work))
+  }
+
+  /** Waits in the background: for `ms` milliseconds, or until the engine is closed. */
+  rest(ms: number): Promise<void> {
+    return new Promise((resolve) => {
+      const wake = (): void => {
+        cancel()
+        this.#sleepers.delete(wake)
+        resolve()
+      }
+      const cancel = this.clock.after(ms, wake)
+      this.#sleepers.add(wake)
+    })
+  }
+
+  /** Ends what goes on in the background. */
+  stop(): void {
+    this.isClosed = true
+    for (const wake of this.#sleepers) wake()
   }
 
   /** Resolves when nothing is running any more. */

@@ -15,6 +15,7 @@ import {
 } from '../core/options.ts'
 import { started, within } from './bounded.ts'
 import { type Clock, type Random, systemClock, systemRandom } from './clock.ts'
+import { closeAll } from './closing.ts'
 import { Context } from './context.ts'
 import type { EventListener, Skipped } from './events.ts'
 import { createJob, type Job, type RunRequest } from './job.ts'
@@ -91,8 +92,11 @@ export interface LeaseReprise {
   /** For adapters: tells the listener of a request that was not brought to a run. */
   skip(skipped: Skipped): void
   /**
-   * Stops taking requests, waits for those that run, then closes the store. What is still running
-   * after `graceMs` milliseconds (10000 by default) is left to its lease.
+   * Stops taking requests, and the workers and dashboards that were made of this engine; waits for
+   * the requests that run; sends what the keepers of the store have counted; then closes the store.
+   * What is still running after `graceMs` milliseconds (10000 by default) is left to its lease.
+   * A process in which nothing runs can end at once, also when the store is away. Repeated calls
+   * give the same promise. Clients and pools that you made stay yours to end, after this.
    */
   close(options?: { readonly graceMs?: number }): Promise<void>
 }
@@ -173,6 +177,9 @@ export function partsOf<Tx>(reprise: LeaseReprise | TransactionReprise<Tx>): Eng
 /** How long `close` waits unless told otherwise, in milliseconds. */
 const GRACE_MS = 10_000
 
+/** How long the keepers of a store have to send what they counted, in milliseconds. */
+const KEEPERS_MS = 500
+
 class Engine<Tx> implements LeaseReprise, TransactionReprise<Tx> {
   readonly #context: Context<Tx>
   readonly #given: RunOptions
@@ -235,11 +242,21 @@ class Engine<Tx> implements LeaseReprise, TransactionReprise<Tx> {
     this.#context.skip(skipped)
   }
 
-  async close({ graceMs = GRACE_MS }: { readonly graceMs?: number } = {}): Promise<void> {
-    const { clock, store, waiters } = this.#context
-    this.#context.isClosing = true
+  close({ graceMs = GRACE_MS }: { readonly graceMs?: number } = {}): Promise<void> {
+    this.#context.closing ??= this.#close(graceMs)
+    return this.#context.closing
+  }
+
+  async #close(graceMs: number): Promise<void> {
+    const context = this.#context
+    const { clock, store, waiters } = context
+    context.isClosing = true
     waiters.wakeAll()
-    await within(clock, { ms: graceMs, work: this.#context.settled(), fallback: undefined })
+    const work = Promise.all([closeAll(context, graceMs), context.settled()])
+    await within(clock, { ms: graceMs, work, fallback: undefined })
+    context.stop()
+    // After the last run, which they count.
+    await closeAll(store, KEEPERS_MS)
     await store.close()
   }
 
