@@ -25,7 +25,7 @@ export function causesOf(error: unknown): readonly object[] {
 const NOT_ADMITTED = /^(28\w{3}|3D000|53300|57P03)$/
 
 /** Whether a call failed for want of a connection, so that the server has never seen it. */
-export function isNeverSent(error: unknown, depth = CAUSES_MAX): boolean {
+export function isNeverSent(error: unknown, depth: number = CAUSES_MAX): boolean {
   if (typeof error !== 'object' || error === null || depth === 0) return false
   const { syscall, code, cause }: { syscall?: unknown; code?: unknown; cause?: unknown } = error
   if (syscall === 'connect' || syscall === 'getaddrinfo') return true
