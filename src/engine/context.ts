@@ -24,6 +24,7 @@ import type { ReplayCache } from './replay-cache.ts'
 import type { Executed, Replayed, RunResult } from './result.ts'
 import { keptOf, type OpenedResponse, openPlain, openResponse, sealResponse } from './seal.ts'
 import type { Finish, Refusal, Replay, Store } from './store.ts'
+import { StoreWarnings } from './store-warnings.ts'
 import type { Waiters } from './waiters.ts'
 
 /** How a request can end that ran nothing, because of another one. */
@@ -57,6 +58,7 @@ export class Context<Tx> {
   readonly flights: Flights = new Flights()
   readonly durations: Durations = new Durations()
   readonly #listener: EventListener | undefined
+  readonly warnings: StoreWarnings
   readonly #background = new Set<Promise<void>>()
   #isReady = false
   /** Ends pauses in the background. */
@@ -75,6 +77,7 @@ export class Context<Tx> {
     this.cache = parts.cache
     this.waiters = parts.waiters
     this.#listener = parts.listener
+    this.warnings = new StoreWarnings(parts.clock, parts.store.name)
   }
 
   /** Whether anybody is told of anything. */
@@ -82,8 +85,9 @@ export class Context<Tx> {
     return this.#listener !== undefined
   }
 
-  /** Tells the listener. */
+  /** Tells the listener; where there is none, a failing store is a warning of the process. */
   emit(type: EventType, job: Job, error?: unknown): void {
+    if (this.#listener === undefined && type === 'store_error') this.warnings.tell(error)
     this.#tell(type, job, error === undefined ? {} : { error })
   }
 

@@ -4,8 +4,15 @@
  * @module
  */
 
-import { TRANSACTIONS_UNSUPPORTED } from '../core/error-table.ts'
-import { RepriseError } from '../core/errors.ts'
+import { failureText } from '../core/causes.ts'
+import {
+  SHUTTING_DOWN,
+  STORE_UNAVAILABLE,
+  STORE_UNREACHABLE,
+  TRANSACTIONS_UNSUPPORTED,
+} from '../core/error-table.ts'
+import { isRepriseError, RepriseError } from '../core/errors.ts'
+import { recordId } from '../core/identity.ts'
 import {
   invalid,
   type ResolvedRunOptions,
@@ -13,7 +20,7 @@ import {
   resolveRunOptions,
   whole,
 } from '../core/options.ts'
-import { started, within } from './bounded.ts'
+import { started, storeCall, within } from './bounded.ts'
 import { type Clock, type Random, systemClock, systemRandom } from './clock.ts'
 import { closeAll } from './closing.ts'
 import { Context } from './context.ts'
@@ -78,6 +85,15 @@ export interface LeaseReprise {
    * @throws RepriseError when the store can not be asked; whatever the handler throws
    */
   run(request: RunRequest, handler: Handler): Promise<RunResult>
+  /**
+   * Reaches the store now, and checks its schema and settings: before a server listens, and for
+   * readiness probes. Takes at most `storeTimeoutMs`.
+   *
+   * @throws RepriseError that names the cause and what to do: `reprise-store-unreachable`,
+   * `reprise-schema-missing`, `reprise-schema-newer`, `reprise-store-unsafe`, or
+   * `idempotency-shutting-down` once the engine is closing
+   */
+  ready(): Promise<void>
   /**
    * For adapters: the answer that is kept in this process for a request, which is then settled by it.
    * Without one the request is to be run.
@@ -232,6 +248,25 @@ class Engine<Tx> implements LeaseReprise, TransactionReprise<Tx> {
       const job = this.#job(request)
       return transactions.run(this.#context, job, { transactions, handler, options })
     })
+  }
+
+  async ready(): Promise<void> {
+    const { clock, store, isClosing } = this.#context
+    if (isClosing) throw new RepriseError(SHUTTING_DOWN)
+    const look = async () => {
+      await store.ready()
+      // `store.ready()` asks nothing once it has succeeded. To read a record asks every store something.
+      await store.find(recordId(['ready'], 'ready'))
+    }
+    try {
+      // Once more: a pool may hand out a connection that broke while it was idle.
+      const work = () => look().catch(look)
+      await storeCall({ clock, ms: this.options.storeTimeoutMs }, work)
+    } catch (cause) {
+      if (!isRepriseError(cause) || cause.code !== STORE_UNAVAILABLE.code) throw cause
+      const detail = `The ${store.name} store cannot be used: ${failureText(cause)}`
+      throw new RepriseError(STORE_UNREACHABLE, detail, { cause })
+    }
   }
 
   recall(request: RecallRequest): Replayed | undefined {

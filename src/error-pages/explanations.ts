@@ -210,6 +210,14 @@ export const EXPLANATIONS: Readonly<Record<ErrorCode, Explanation>> = {
     developer: 'Use at least the version that made the schema.',
     operator: 'Finish the deploy that was begun; do not roll back past a migration.',
   },
+  'reprise-store-unreachable': {
+    happened:
+      '`reprise.ready()` could not use the store. The message has the code of the cause, as the driver, the database or the system names it (`ECONNREFUSED`, `28000`, `WRONGPASS`), and what to do about it; `error.cause` has the whole error.',
+    developer:
+      'Call `ready()` before the server listens, so that a wrong address, role or password stops the start and not the first request.',
+    operator:
+      'Check host, port, role, password and TLS of the client that the store was given. `npx reprise doctor` looks at each.',
+  },
   'reprise-store-unsafe': {
     happened:
       'The store found a setting under which a crash or a full memory would forget keys, for example eviction in Redis.',

@@ -191,7 +191,9 @@ class WorkerSet<Tx> implements Workers {
   }
 
   #tell(event: WorkerEvent, error: unknown): void {
+    const { onEvent } = this.#settings
+    if (onEvent === undefined && error !== undefined) this.#context.warnings.tell(error)
     // Watching never breaks a worker.
-    emit(this.#settings.onEvent, error === undefined ? event : { ...event, error })
+    emit(onEvent, error === undefined ? event : { ...event, error })
   }
 }

@@ -50,13 +50,16 @@ const WITH_DATABASE: readonly (readonly [string, () => Promise<string>])[] = [
   ['what init writes', () => written('express')],
 ]
 
-test.each(WITH_DATABASE)('%s ends within a second when its pool was ended first', async (_, find) => {
-  const { url } = await database()
-  const app = await start(await find(), { DATABASE_URL: url }, true)
-  expect([await app.post('a'), await app.post('a')]).toEqual([201, 201])
+test.each(WITH_DATABASE)(
+  '%s ends within a second when its pool was ended first',
+  async (_, find) => {
+    const { url } = await database()
+    const app = await start(await find(), { DATABASE_URL: url }, true)
+    expect([await app.post('a'), await app.post('a')]).toEqual([201, 201])
 
-  expectEnded(await app.stop())
-})
+    expectEnded(await app.stop())
+  },
+)
 
 test.each(WITH_DATABASE)(
   '%s ends within a second when its database has gone, also after a request that found it gone',
