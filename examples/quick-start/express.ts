@@ -2,7 +2,7 @@ import express from 'express'
 import { createReprise, hashSecret, memoryStore } from 'reprise'
 import { idempotent } from 'reprise/express'
 
-const reprise = createReprise({ store: memoryStore() }) // postgresStore(new Pool({ … }))
+export const reprise = createReprise({ store: memoryStore() }) // postgresStore(new Pool({ … }))
 const once = idempotent(reprise, { caller: (req) => hashSecret(req.get('Authorization') ?? '') })
 const charges: unknown[] = []
 const app = express()

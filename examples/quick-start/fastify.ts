@@ -2,7 +2,7 @@ import Fastify, { type FastifyRequest } from 'fastify'
 import { createReprise, hashSecret, memoryStore } from 'reprise'
 import { idempotency } from 'reprise/fastify'
 
-const reprise = createReprise({ store: memoryStore() }) // postgresStore(new Pool({ … }))
+export const reprise = createReprise({ store: memoryStore() }) // postgresStore(new Pool({ … }))
 const caller = ({ headers }: FastifyRequest) => hashSecret(headers.authorization ?? '')
 const charges: unknown[] = []
 const app = Fastify()

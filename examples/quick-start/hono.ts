@@ -3,7 +3,7 @@ import { Hono } from 'hono'
 import { createReprise, hashSecret, memoryStore } from 'reprise'
 import { idempotent } from 'reprise/hono'
 
-const reprise = createReprise({ store: memoryStore() }) // postgresStore(new Pool({ … }))
+export const reprise = createReprise({ store: memoryStore() }) // postgresStore(new Pool({ … }))
 const once = idempotent(reprise, { caller: (c) => hashSecret(c.req.header('Authorization') ?? '') })
 const charges: unknown[] = []
 const app = new Hono()

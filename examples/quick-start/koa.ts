@@ -3,7 +3,7 @@ import Koa from 'koa'
 import { createReprise, hashSecret, memoryStore } from 'reprise'
 import { idempotent } from 'reprise/koa'
 
-const reprise = createReprise({ store: memoryStore() }) // postgresStore(new Pool({ … }))
+export const reprise = createReprise({ store: memoryStore() }) // postgresStore(new Pool({ … }))
 const charges: unknown[] = []
 const app = new Koa()
 

@@ -3,7 +3,7 @@ import { NestFactory } from '@nestjs/core'
 import { createReprise, hashSecret, memoryStore } from 'reprise'
 import { IdempotencyModule, Idempotent } from 'reprise/nest'
 
-const reprise = createReprise({ store: memoryStore() }) // postgresStore(new Pool({ … }))
+export const reprise = createReprise({ store: memoryStore() }) // postgresStore(new Pool({ … }))
 const caller = ({ headers }: { headers: { authorization?: string } }) => {
   if (!headers.authorization) throw new UnauthorizedException()
   return hashSecret(headers.authorization)

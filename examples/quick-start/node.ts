@@ -3,7 +3,7 @@ import { json } from 'node:stream/consumers'
 import { createReprise, hashSecret, memoryStore } from 'reprise'
 import { idempotent } from 'reprise/node'
 
-const reprise = createReprise({ store: memoryStore() }) // postgresStore(new Pool({ … }))
+export const reprise = createReprise({ store: memoryStore() }) // postgresStore(new Pool({ … }))
 const caller = (req: IncomingMessage) => hashSecret(req.headers.authorization ?? '')
 const charges: unknown[] = []
 

@@ -5,7 +5,7 @@ import { idempotent, txOf } from 'reprise/express'
 import { postgresStore } from 'reprise/postgres'
 
 export const pool = new pg.Pool({ connectionString: process.env.DATABASE_URL, pipeline: true })
-const reprise = createReprise({ store: postgresStore(pool) })
+export const reprise = createReprise({ store: postgresStore(pool) })
 const caller = (req: express.Request) => hashSecret(req.get('Authorization') ?? '')
 const once = idempotent(reprise, { caller, transaction: true, required: true })
 const app = express()

@@ -6,6 +6,7 @@
 
 import { ADMIN_UNSUPPORTED } from '../core/error-table.ts'
 import { RepriseError } from '../core/errors.ts'
+import { closeAll, closeWith } from '../engine/closing.ts'
 import { type LeaseReprise, partsOf } from '../engine/reprise.ts'
 import type { Admin } from './admin.ts'
 import { Bulk } from './bulk.ts'
@@ -37,7 +38,7 @@ export function createAdmin(reprise: LeaseReprise, options: AdminOptions = {}): 
   const look = new Look(parts)
   const changes = new Changes(parts)
   const bulk = new Bulk(parts, look, changes)
-  return {
+  const admin: Admin = {
     overview: (query) => look.overview(query),
     counts: (filter) => look.counts(filter),
     list: (filter, page) => look.list(filter, page),
@@ -59,4 +60,7 @@ export function createAdmin(reprise: LeaseReprise, options: AdminOptions = {}): 
     batch: (batch) => bulk.batch(batch),
     cancelBatch: (batch, order) => bulk.cancelBatch(batch, order),
   }
+  // What is made of it, such as a dashboard, ends with the engine.
+  closeWith(context, (ms) => closeAll(admin, ms))
+  return admin
 }

@@ -4,6 +4,7 @@
  * @module
  */
 
+import { causeCodeOf } from '../core/causes.ts'
 import { isRepriseError, type RepriseError } from '../core/errors.ts'
 import { CLI_ERRORS, CliError, type CliErrorCode, EXIT, type ExitCode } from './errors.ts'
 
@@ -115,9 +116,10 @@ function connectionFailure(error: unknown): Failure | undefined {
   const isTimeout = error instanceof Error && TIMEOUT.test(error.message)
   const [, reason, hint] = found ?? (isTimeout ? (CONNECTION[2] ?? []) : [])
   if (reason === undefined) return undefined
+  const code = causeCodeOf(error)
   return {
     ...{ exit: EXIT.unreachable, code: 'REPRISE_E_UNREACHABLE', isBug: false, reason, hint },
-    message: 'The database can not be reached.',
+    message: `The database can not be reached${code === undefined ? '' : ` (${code})`}.`,
     driver: messageOf(error),
     page: pageOf('REPRISE_E_UNREACHABLE'),
   }

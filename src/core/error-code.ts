@@ -33,6 +33,7 @@ export const SERVER_ERROR_CODES = [
   'reprise-lease-lost',
   'reprise-schema-missing',
   'reprise-schema-newer',
+  'reprise-store-unreachable',
   'reprise-store-unsafe',
   'reprise-seal-broken',
   'reprise-transactions-unsupported',

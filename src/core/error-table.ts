@@ -197,6 +197,14 @@ export const SCHEMA_NEWER: ErrorEntry<'reprise-schema-newer'> = {
   retryable: false,
   hint: 'Deploy the version of reprise that made it, or a later one.',
 }
+/** `reprise-store-unreachable` */
+export const STORE_UNREACHABLE: ErrorEntry<'reprise-store-unreachable'> = {
+  code: 'reprise-store-unreachable',
+  status: 503,
+  title: 'Store cannot be reached',
+  retryable: true,
+  hint: 'Mend the cause, or wait until the server is there, and ask again.',
+}
 /** `reprise-store-unsafe` */
 export const STORE_UNSAFE: ErrorEntry<'reprise-store-unsafe'> = {
   code: 'reprise-store-unsafe',
@@ -303,6 +311,7 @@ export const ERRORS: { readonly [Code in ErrorCode]: ErrorEntry<Code> } = {
   'reprise-lease-lost': LEASE_LOST,
   'reprise-schema-missing': SCHEMA_MISSING,
   'reprise-schema-newer': SCHEMA_NEWER,
+  'reprise-store-unreachable': STORE_UNREACHABLE,
   'reprise-store-unsafe': STORE_UNSAFE,
   'reprise-seal-broken': SEAL_BROKEN,
   'reprise-transactions-unsupported': TRANSACTIONS_UNSUPPORTED,

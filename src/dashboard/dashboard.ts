@@ -5,6 +5,7 @@
  */
 
 import { systemClock } from '../engine/clock.ts'
+import { closeWith } from '../engine/closing.ts'
 import { errorPage } from '../error-pages/error-page.ts'
 import { type Access, accessOf } from './access.ts'
 import { answerApi } from './api.ts'
@@ -50,6 +51,7 @@ export function createDashboard(options: DashboardOptions): Dashboard {
     ...{ options, access: accessOf(options), cache },
     pulse: new PulseStream({ clock, refreshMs, read }),
   }
+  closeWith(admin, async () => parts.pulse.close())
   return (request, mount = {}) => answer(parts, request, mount)
 }
 

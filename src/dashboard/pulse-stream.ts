@@ -26,6 +26,8 @@ interface Watcher {
   /** What it was told last, to say only what is new. */
   told: string
   send(text: string): void
+  /** Ends the stream. */
+  end(): void
 }
 
 /** All who watch. */
@@ -35,6 +37,7 @@ export class PulseStream {
   #cancel: Cancel | undefined
   #number = 0
   #silentMs = 0
+  #isClosed = false
 
   constructor(parts: PulseParts) {
     this.#parts = parts
@@ -54,7 +57,9 @@ export class PulseStream {
         const watcher: Watcher = {
           ...{ viewer, told: '' },
           send: (text) => controller.enqueue(encoder.encode(text)),
+          end: () => controller.close(),
         }
+        if (this.#isClosed) return watcher.end()
         leave = () => {
           if (!this.#watchers.delete(watcher)) return
           if (this.#watchers.size === 0) this.#rest()
@@ -69,6 +74,14 @@ export class PulseStream {
     })
     const more = { 'Cache-Control': 'no-cache, no-transform', 'X-Accel-Buffering': 'no' }
     return new Response(stream, { headers: headers('text/event-stream; charset=utf-8', more) })
+  }
+
+  /** Ends every stream: a server waits for them before it closes. */
+  close(): void {
+    this.#isClosed = true
+    this.#rest()
+    for (const watcher of this.#watchers) watcher.end()
+    this.#watchers.clear()
   }
 
   #rest(): void {

@@ -65,9 +65,10 @@ export function storeCall<T>(bounds: Bounds<T>, call: () => Promise<T>): Promise
       reject(error)
     }
     const work = started(call)
-    const cancel = clock.after(ms, () =>
-      fail(new RepriseError(STORE_UNAVAILABLE, `The store took more than ${ms} ms`)),
-    )
+    const cancel = clock.after(ms, () => {
+      const cause = Object.assign(new Error('No answer came in time.'), { code: 'STORE_TIMEOUT' })
+      fail(new RepriseError(STORE_UNAVAILABLE, `The store took more than ${ms} ms`, { cause }))
+    })
     work.then(
       (answer) => {
         if (isOver) return bounds.onLate?.(answer)

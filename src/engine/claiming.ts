@@ -4,6 +4,7 @@
  * @module
  */
 
+import { isNeverSent } from '../core/causes.ts'
 import { IDENTITY_INVALID, STORE_UNAVAILABLE } from '../core/error-table.ts'
 import { isRepriseError, RepriseError } from '../core/errors.ts'
 import { isLater } from '../core/later.ts'
@@ -30,7 +31,7 @@ const LAPSES_MAX = 3
  * @throws RepriseError when the store can not be asked; what the claim may have left is withdrawn
  */
 export function takeClaim<Tx>(context: Context<Tx>, job: Job): Promise<ClaimResult> {
-  return attempt(context, job, { hasFailed: false, lapses: 0 })
+  return attempt(context, job, { hasFailed: false, mayHold: false, lapses: 0 })
 }
 
 /** Every request is one of these, and most see one reply, in time: the rest is kept out of its way. */
@@ -56,7 +57,7 @@ function send<Tx>(
   return ask(context, job, sending).then(heard, (error: unknown) => {
     // The store has refused it for good: there is no record, and there will be none.
     if (isRepriseError(error) && error.code === IDENTITY_INVALID.code) throw error
-    giveUp(context, { sending, asking })
+    giveUp(context, { sending, asking, error })
     return askAgain(context, job, { asking, askedAt, error }).then(heard)
   })
 }
@@ -90,7 +91,7 @@ export async function lookAt<Tx>(context: Context<Tx>, job: Job): Promise<Refusa
   // The claim of a finished record is refused with its answer and for how long that is kept. Where the
   // record has vanished meanwhile it makes none, and what it takes up of a later run it gives back.
   const request = { ...(await claimRequest(job)), quota: NO_KEYS }
-  const result = await askOnce(context, job, { request, asking: { hasFailed: true, lapses: 0 } })
+  const result = await askOnce(context, job, { request, asking: { ...GIVEN_UP } })
   if (!isGranted(result)) return result.outcome === 'over_quota' ? undefined : result
   await context.call(job, () => withdraw(context, result.claim))
   return undefined
@@ -103,9 +104,14 @@ export async function lookAt<Tx>(context: Context<Tx>, job: Job): Promise<Refusa
 interface Asking {
   /** Whether the request has been given up. */
   hasFailed: boolean
+  /** Whether a claim may have reached the store, though its reply did not come. */
+  mayHold: boolean
   /** How many replies came after the lease that they granted. */
   lapses: number
 }
+
+/** Of a claim that only asks for what a finished record says. */
+const GIVEN_UP: Asking = { hasFailed: true, mayHold: false, lapses: 0 }
 
 async function askAgain<Tx>(
   context: Context<Tx>,
@@ -121,7 +127,7 @@ async function askAgain<Tx>(
     }
   }
   asking.hasFailed = true
-  context.background(repeat(context, job, () => disown(context, job)))
+  if (asking.mayHold) context.background(repeat(context, job, () => disown(context, job)))
   throw error
 }
 
@@ -134,7 +140,7 @@ async function askOnce<Tx>(
   try {
     return await ask(context, job, sending)
   } catch (error) {
-    giveUp(context, { sending, asking })
+    giveUp(context, { sending, asking, error })
     throw error
   }
 }
@@ -143,11 +149,13 @@ async function askOnce<Tx>(
 interface Sending {
   readonly request: ClaimRequest
   isAwaited: boolean
+  /** Whether the store was asked; it is not before it is ready. */
+  isSent: boolean
   reply: Promise<ClaimResult> | undefined
 }
 
 function sendingOf(request: ClaimRequest): Sending {
-  return { request, isAwaited: true, reply: undefined }
+  return { request, isAwaited: true, isSent: false, reply: undefined }
 }
 
 /** Sends a claim; who gets no answer gives it up. */
@@ -155,6 +163,7 @@ function ask<Tx>(context: Context<Tx>, job: Job, sending: Sending): Promise<Clai
   const claim = (): Promise<ClaimResult> => {
     // Nobody hears of it.
     if (!sending.isAwaited) throw new Error()
+    sending.isSent = true
     return context.store.claim(sending.request)
   }
   return context.call(job, () => {
@@ -164,8 +173,9 @@ function ask<Tx>(context: Context<Tx>, job: Job, sending: Sending): Promise<Clai
 }
 
 /** What is granted after the request was given up is withdrawn. */
-function giveUp<Tx>(context: Context<Tx>, { sending, asking }: Asked): void {
+function giveUp<Tx>(context: Context<Tx>, { sending, asking, error }: Asked): void {
   sending.isAwaited = false
+  asking.mayHold ||= sending.isSent && !isNeverSent(error)
   const late = async (result: ClaimResult): Promise<void> => {
     if (asking.hasFailed && isGranted(result)) await withdraw(context, result.claim)
   }
@@ -175,6 +185,7 @@ function giveUp<Tx>(context: Context<Tx>, { sending, asking }: Asked): void {
 interface Asked {
   readonly sending: Sending
   readonly asking: Asking
+  readonly error: unknown
 }
 
 function claimRequest(job: Job): ClaimRequest | Promise<ClaimRequest> {

@@ -24,6 +24,7 @@ import type { ReplayCache } from './replay-cache.ts'
 import type { Executed, Replayed, RunResult } from './result.ts'
 import { keptOf, type OpenedResponse, openPlain, openResponse, sealResponse } from './seal.ts'
 import type { Finish, Refusal, Replay, Store } from './store.ts'
+import { StoreWarnings } from './store-warnings.ts'
 import type { Waiters } from './waiters.ts'
 
 /** How a request can end that ran nothing, because of another one. */
@@ -57,9 +58,17 @@ export class Context<Tx> {
   readonly flights: Flights = new Flights()
   readonly durations: Durations = new Durations()
   readonly #listener: EventListener | undefined
+  readonly warnings: StoreWarnings
   readonly #background = new Set<Promise<void>>()
   #isReady = false
+  /** Ends pauses in the background. */
+  readonly #sleepers = new Set<() => void>()
+  /** No request is taken any more. */
   isClosing = false
+  /** The grace is over: nothing in the background asks the store any more. */
+  isClosed = false
+  /** The end of the engine, once it was asked for. */
+  closing: Promise<void> | undefined
 
   constructor(parts: ContextParts<Tx>) {
     this.store = parts.store
@@ -68,6 +77,7 @@ export class Context<Tx> {
     this.cache = parts.cache
     this.waiters = parts.waiters
     this.#listener = parts.listener
+    this.warnings = new StoreWarnings(parts.clock, parts.store.name)
   }
 
   /** Whether anybody is told of anything. */
@@ -75,8 +85,9 @@ export class Context<Tx> {
     return this.#listener !== undefined
   }
 
-  /** Tells the listener. */
+  /** Tells the listener; where there is none, a failing store is a warning of the process. */
   emit(type: EventType, job: Job, error?: unknown): void {
+    if (this.#listener === undefined && type === 'store_error') this.warnings.tell(error)
     this.#tell(type, job, error === undefined ? {} : { error })
   }
 
@@ -145,6 +156,25 @@ export class Context<Tx> {
   background(work: Promise<void>): void {
     this.#background.add(work)
     void work.finally(() => this.#background.delete(work))
+  }
+
+  /** Waits in the background: for `ms` milliseconds, or until the engine is closed. */
+  rest(ms: number): Promise<void> {
+    return new Promise((resolve) => {
+      const wake = (): void => {
+        cancel()
+        this.#sleepers.delete(wake)
+        resolve()
+      }
+      const cancel = this.clock.after(ms, wake)
+      this.#sleepers.add(wake)
+    })
+  }
+
+  /** Ends what goes on in the background. */
+  stop(): void {
+    this.isClosed = true
+    for (const wake of this.#sleepers) wake()
   }
 
   /** Resolves when nothing is running any more. */

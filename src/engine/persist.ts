@@ -7,7 +7,6 @@
  * @module
  */
 
-import { pause } from './bounded.ts'
 import type { Context } from './context.ts'
 import type { Job } from './job.ts'
 
@@ -49,7 +48,7 @@ async function again<Tx>(
 
 /**
  * Repeats a call to the store until it goes through and answers `true`, further apart each time, for
- * as long as a lease. It never throws.
+ * as long as a lease, or until the engine is closed. It never throws.
  */
 export async function repeat<Tx>(
   context: Context<Tx>,
@@ -59,7 +58,8 @@ export async function repeat<Tx>(
   const { clock } = context
   const until = clock.now() + job.options.leaseMs
   for (let ms = RETRY_MS; clock.now() < until; ms *= 2) {
-    await pause(clock, Math.min(ms, until - clock.now()))
+    await context.rest(Math.min(ms, until - clock.now()))
+    if (context.isClosed) return
     try {
       if (await context.call(job, call)) return
     } catch {

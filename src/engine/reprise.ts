@@ -4,8 +4,15 @@
  * @module
  */
 
-import { TRANSACTIONS_UNSUPPORTED } from '../core/error-table.ts'
-import { RepriseError } from '../core/errors.ts'
+import { failureText } from '../core/causes.ts'
+import {
+  SHUTTING_DOWN,
+  STORE_UNAVAILABLE,
+  STORE_UNREACHABLE,
+  TRANSACTIONS_UNSUPPORTED,
+} from '../core/error-table.ts'
+import { isRepriseError, RepriseError } from '../core/errors.ts'
+import { recordId } from '../core/identity.ts'
 import {
   invalid,
   type ResolvedRunOptions,
@@ -13,8 +20,9 @@ import {
   resolveRunOptions,
   whole,
 } from '../core/options.ts'
-import { started, within } from './bounded.ts'
+import { started, storeCall, within } from './bounded.ts'
 import { type Clock, type Random, systemClock, systemRandom } from './clock.ts'
+import { closeAll } from './closing.ts'
 import { Context } from './context.ts'
 import type { EventListener, Skipped } from './events.ts'
 import { createJob, type Job, type RunRequest } from './job.ts'
@@ -78,6 +86,15 @@ export interface LeaseReprise {
    */
   run(request: RunRequest, handler: Handler): Promise<RunResult>
   /**
+   * Reaches the store now, and checks its schema and settings: before a server listens, and for
+   * readiness probes. Takes at most `storeTimeoutMs`.
+   *
+   * @throws RepriseError that names the cause and what to do: `reprise-store-unreachable`,
+   * `reprise-schema-missing`, `reprise-schema-newer`, `reprise-store-unsafe`, or
+   * `idempotency-shutting-down` once the engine is closing
+   */
+  ready(): Promise<void>
+  /**
    * For adapters: the answer that is kept in this process for a request, which is then settled by it.
    * Without one the request is to be run.
    */
@@ -91,8 +108,11 @@ export interface LeaseReprise {
   /** For adapters: tells the listener of a request that was not brought to a run. */
   skip(skipped: Skipped): void
   /**
-   * Stops taking requests, waits for those that run, then closes the store. What is still running
-   * after `graceMs` milliseconds (10000 by default) is left to its lease.
+   * Stops taking requests, and the workers and dashboards that were made of this engine; waits for
+   * the requests that run; sends what the keepers of the store have counted; then closes the store.
+   * What is still running after `graceMs` milliseconds (10000 by default) is left to its lease.
+   * A process in which nothing runs can end at once, also when the store is away. Repeated calls
+   * give the same promise. Clients and pools that you made stay yours to end, after this.
    */
   close(options?: { readonly graceMs?: number }): Promise<void>
 }
@@ -173,6 +193,9 @@ export function partsOf<Tx>(reprise: LeaseReprise | TransactionReprise<Tx>): Eng
 /** How long `close` waits unless told otherwise, in milliseconds. */
 const GRACE_MS = 10_000
 
+/** How long the keepers of a store have to send what they counted, in milliseconds. */
+const KEEPERS_MS = 500
+
 class Engine<Tx> implements LeaseReprise, TransactionReprise<Tx> {
   readonly #context: Context<Tx>
   readonly #given: RunOptions
@@ -227,6 +250,25 @@ class Engine<Tx> implements LeaseReprise, TransactionReprise<Tx> {
     })
   }
 
+  async ready(): Promise<void> {
+    const { clock, store, isClosing } = this.#context
+    if (isClosing) throw new RepriseError(SHUTTING_DOWN)
+    const look = async () => {
+      await store.ready()
+      // `store.ready()` asks nothing once it has succeeded. To read a record asks every store something.
+      await store.find(recordId(['ready'], 'ready'))
+    }
+    try {
+      // Once more: a pool may hand out a connection that broke while it was idle.
+      const work = () => look().catch(look)
+      await storeCall({ clock, ms: this.options.storeTimeoutMs }, work)
+    } catch (cause) {
+      if (!isRepriseError(cause) || cause.code !== STORE_UNAVAILABLE.code) throw cause
+      const detail = `The ${store.name} store cannot be used: ${failureText(cause)}`
+      throw new RepriseError(STORE_UNREACHABLE, detail, { cause })
+    }
+  }
+
   recall(request: RecallRequest): Replayed | undefined {
     return this.#context.cache?.recall(request, this.options, this.#context)
   }
@@ -235,11 +277,21 @@ class Engine<Tx> implements LeaseReprise, TransactionReprise<Tx> {
     this.#context.skip(skipped)
   }
 
-  async close({ graceMs = GRACE_MS }: { readonly graceMs?: number } = {}): Promise<void> {
-    const { clock, store, waiters } = this.#context
-    this.#context.isClosing = true
+  close({ graceMs = GRACE_MS }: { readonly graceMs?: number } = {}): Promise<void> {
+    this.#context.closing ??= this.#close(graceMs)
+    return this.#context.closing
+  }
+
+  async #close(graceMs: number): Promise<void> {
+    const context = this.#context
+    const { clock, store, waiters } = context
+    context.isClosing = true
     waiters.wakeAll()
-    await within(clock, { ms: graceMs, work: this.#context.settled(), fallback: undefined })
+    const work = Promise.all([closeAll(context, graceMs), context.settled()])
+    await within(clock, { ms: graceMs, work, fallback: undefined })
+    context.stop()
+    // After the last run, which they count.
+    await closeAll(store, KEEPERS_MS)
     await store.close()
   }
 

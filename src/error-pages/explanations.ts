@@ -171,7 +171,8 @@ export const EXPLANATIONS: Readonly<Record<ErrorCode, Explanation>> = {
       'The input is not what the operation takes. It was refused before anything was stored, so the key is still free; the member `errors` names each fault.',
     client:
       'Correct what `errors` names and send the request again, with the same key or a new one.',
-    developer: 'The schema given as `input` of the operation refused it. Only fresh requests are judged.',
+    developer:
+      'The schema given as `input` of the operation refused it. Only fresh requests are judged.',
     operator: 'Many of these point to a client of another version.',
   },
   'idempotency-identity-invalid': {
@@ -209,6 +210,14 @@ export const EXPLANATIONS: Readonly<Record<ErrorCode, Explanation>> = {
       'A later version of Reprise migrated the database in a way that this version can not work with.',
     developer: 'Use at least the version that made the schema.',
     operator: 'Finish the deploy that was begun; do not roll back past a migration.',
+  },
+  'reprise-store-unreachable': {
+    happened:
+      '`reprise.ready()` could not use the store. The message has the code of the cause, as the driver, the database or the system names it (`ECONNREFUSED`, `28000`, `WRONGPASS`), and what to do about it; `error.cause` has the whole error.',
+    developer:
+      'Call `ready()` before the server listens, so that a wrong address, role or password stops the start and not the first request.',
+    operator:
+      'Check host, port, role, password and TLS of the client that the store was given. `npx reprise doctor` looks at each.',
   },
   'reprise-store-unsafe': {
     happened:

@@ -31,7 +31,12 @@ export function exposition(snapshot: MetricsSnapshot): string {
     lines.push(...head(metric))
     if (WITHOUT_OPERATION.has(name)) lines.push(line(metric.prometheus, {}, workers[name]))
     if (name === 'reaped' || name === 'enqueued') continue
-    for (const [operation, { counts }] of Object.entries(operations)) {
+    for (const [operation, { counts, storeErrors }] of Object.entries(operations)) {
+      const causes = name === 'store_errors' ? Object.entries(storeErrors) : []
+      for (const [cause, count] of causes) {
+        lines.push(line(metric.prometheus, { operation, cause }, count))
+      }
+      if (causes.length > 0) continue
       lines.push(line(metric.prometheus, { operation }, counts[name]))
     }
   }

@@ -36,6 +36,7 @@ export {
   type Metrics,
   type MetricsOptions,
   type MetricsSnapshot,
+  type OperationValues,
 } from './metrics.ts'
 export {
   type OpenTelemetry,

@@ -8,6 +8,7 @@
 import { invalid, whole } from '../core/options.ts'
 import { within } from '../engine/bounded.ts'
 import { type Cancel, type Clock, systemClock } from '../engine/clock.ts'
+import { closeWith } from '../engine/closing.ts'
 import type { NewNote, NoteBatch, NoteResult } from '../engine/desk.ts'
 import type { EventType, RepriseEvent } from '../engine/events.ts'
 
@@ -52,7 +53,10 @@ export interface DuplicatesKeeper {
   readonly onEvent: (event: RepriseEvent) => void
   /** Sends what was noted; gives whether the store has it. Never throws. */
   flush(): Promise<boolean>
-  /** Sends what was noted and notes no more; gives whether the store has it. */
+  /**
+   * Sends what was noted and notes no more; gives whether the store has it. `close()` of an engine on
+   * this store calls it.
+   */
   close(): Promise<boolean>
 }
 
@@ -75,13 +79,15 @@ export function keepDuplicates(
   if (desk === undefined) {
     throw invalid(`the ${store.name} store notes no duplicates: use PostgreSQL`)
   }
-  return new Keeper({
+  const keeper = new Keeper({
     ...{ clock: options.clock ?? systemClock, ready: () => store.ready() },
     add: (batch) => desk.addNotes(batch),
     everyMs: whole('everyMs', options.everyMs ?? 5000, 1),
     notesMax: whole('notesMax', options.notesMax ?? 500, 0),
     perRequestMax: whole('perRequestMax', options.perRequestMax ?? 20, 0),
   })
+  closeWith(store, (ms) => keeper.close(ms))
+  return keeper
 }
 
 interface KeeperParts {
@@ -112,6 +118,7 @@ class Keeper implements DuplicatesKeeper {
   #sending: Promise<boolean> | undefined
   #cancel: Cancel | undefined
   #isClosed = false
+  #timeoutMs = TIMEOUT_MS
 
   constructor(parts: KeeperParts) {
     this.#parts = parts
@@ -143,8 +150,10 @@ class Keeper implements DuplicatesKeeper {
     return sending
   }
 
-  close(): Promise<boolean> {
+  /** @param timeoutMs - how long the store may take for the last batch */
+  close(timeoutMs = TIMEOUT_MS): Promise<boolean> {
     this.#isClosed = true
+    this.#timeoutMs = timeoutMs
     return this.flush()
   }
 
@@ -162,6 +171,6 @@ class Keeper implements DuplicatesKeeper {
       return true
     }
     const work = send().catch(() => false)
-    return within(clock, { ms: TIMEOUT_MS, work, fallback: false })
+    return within(clock, { ms: this.#timeoutMs, work, fallback: false })
   }
 }

@@ -8,6 +8,7 @@
 import { invalid, whole } from '../core/options.ts'
 import { within } from '../engine/bounded.ts'
 import { type Cancel, type Clock, type Random, systemClock, systemRandom } from '../engine/clock.ts'
+import { closeWith } from '../engine/closing.ts'
 import type { CountBatch, CountName, CountStore } from '../engine/counts.ts'
 import type { RepriseEvent } from '../engine/events.ts'
 import { Labels, OTHER } from './labels.ts'
@@ -64,7 +65,10 @@ export interface StatsKeeper {
   readonly onWorkerEvent: (note: WorkerNote) => void
   /** Sends what was counted; gives whether the store has all of it. Never throws. */
   flush(): Promise<boolean>
-  /** Sends what was counted and counts no more; gives whether the store has all of it. */
+  /**
+   * Sends what was counted and counts no more; gives whether the store has all of it. `close()` of an
+   * engine on this store calls it.
+   */
   close(): Promise<boolean>
 }
 
@@ -75,9 +79,8 @@ export interface StatsKeeper {
  * ```ts
  * const stats = keepStats(store)
  * const reprise = createReprise({ store, onEvent: stats.onEvent })
- * // at the end
+ * // at the end; it closes the keepers of its store as well
  * await reprise.close()
- * await stats.close()
  * ```
  * @throws RepriseError `reprise-options-invalid` where the store keeps no counters
  */
@@ -87,12 +90,14 @@ export function keepStats(store: StatsStore, options: StatsOptions = {}): StatsK
   if (counts === undefined) {
     throw invalid(`the ${store.name} store keeps no counters: use PostgreSQL`)
   }
-  return new Keeper({
+  const keeper = new Keeper({
     ...{ counts, clock, ready: () => store.ready(), writer: random.token() },
     everyMs: whole('everyMs', options.everyMs ?? 10_000, 1),
     rowsMax: whole('rowsMax', options.rowsMax ?? 1000, 1),
     operations: new Labels(whole('operationsMax', options.operationsMax ?? 100, 0)),
   })
+  closeWith(store, (ms) => keeper.close(ms))
+  return keeper
 }
 
 interface KeeperParts {
@@ -123,6 +128,7 @@ class Keeper implements StatsKeeper {
   #sending: Promise<boolean> | undefined
   #cancel: Cancel | undefined
   #isClosed = false
+  #timeoutMs = TIMEOUT_MS
 
   constructor(parts: KeeperParts) {
     this.#parts = parts
@@ -146,8 +152,10 @@ class Keeper implements StatsKeeper {
     return this.#sending
   }
 
-  async close(): Promise<boolean> {
+  /** @param timeoutMs - how long the store may take for the last batch */
+  async close(timeoutMs = TIMEOUT_MS): Promise<boolean> {
     this.#isClosed = true
+    this.#timeoutMs = timeoutMs
     // The one under way does not have what was counted since it began.
     await this.#sending
     return this.flush()
@@ -199,7 +207,7 @@ class Keeper implements StatsKeeper {
       return true
     }
     const work = add().catch(() => false)
-    const isSent = await within(clock, { ms: TIMEOUT_MS, work, fallback: false })
+    const isSent = await within(clock, { ms: this.#timeoutMs, work, fallback: false })
     if (isSent) this.#unsure = undefined
     return isSent
   }

@@ -7,6 +7,9 @@
 /** What values beyond the bound are called. */
 export const OTHER = 'other'
 
+/** How many causes of failures of the store are told apart. */
+export const CAUSES_MAX = 50
+
 /** Lets the first so many values through; later ones are all the same. */
 export class Labels {
   readonly #seen = new Set<string>()

@@ -5,6 +5,8 @@
  * @module
  */
 
+import { causeCodeOf } from '../core/causes.ts'
+import { isRepriseError } from '../core/errors.ts'
 import type { EventType, RepriseEvent } from '../engine/events.ts'
 import type { WorkerNote } from './tally.ts'
 
@@ -112,7 +114,11 @@ function errorFields({ error }: { readonly error?: unknown }) {
   if (!(error instanceof Error)) return { error: typeof error }
   const code = 'code' in error && typeof error.code === 'string' ? error.code : ''
   const name = error.constructor.name
-  return { error: CODE.test(name) ? name : 'Error', errorCode: CODE.test(code) ? code : undefined }
+  return {
+    ...{ error: CODE.test(name) ? name : 'Error', errorCode: CODE.test(code) ? code : undefined },
+    // Of what Reprise reports: the code of what lies beneath.
+    causeCode: isRepriseError(error) ? causeCodeOf(error) : undefined,
+  }
 }
 
 function present(values: Readonly<Record<string, string | number | null | undefined>>): LogFields {

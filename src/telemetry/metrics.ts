@@ -14,8 +14,15 @@ import { exposition } from './exposition.ts'
 import { type GaugeSource, Gauges } from './gauges.ts'
 import { type Distribution, Histogram } from './histogram.ts'
 import { type HitRate, hitRate } from './hit-rate.ts'
-import { Labels } from './labels.ts'
-import { additionsOf, additionsOfWorker, isChecked, type WorkerNote, withSums } from './tally.ts'
+import { CAUSES_MAX, Labels } from './labels.ts'
+import {
+  additionsOf,
+  additionsOfWorker,
+  isChecked,
+  storeCauseOf,
+  type WorkerNote,
+  withSums,
+} from './tally.ts'
 
 /** Settings of {@link createMetrics}. */
 export interface MetricsOptions {
@@ -42,14 +49,20 @@ export interface MetricsOptions {
 /** Every counter, sums included. */
 export type CounterValues = Readonly<Record<CounterName, number>>
 
+/** What was counted of one operation. */
+export interface OperationValues {
+  readonly counts: CounterValues
+  readonly overhead: Distribution
+  /** Failures of the store by the code of their cause, such as `ECONNREFUSED`. */
+  readonly storeErrors: Readonly<Record<string, number>>
+}
+
 /** Everything that was counted since the start of the process. */
 export interface MetricsSnapshot {
   /** Over all operations and workers. */
   readonly total: CounterValues
   /** What requests, and the completer, did for each operation. */
-  readonly operations: Readonly<
-    Record<string, { readonly counts: CounterValues; readonly overhead: Distribution }>
-  >
+  readonly operations: Readonly<Record<string, OperationValues>>
   /** What workers did for no operation in particular. */
   readonly workers: CounterValues
   /** The hit rate over all operations, judged. */
@@ -95,6 +108,7 @@ class Collector implements Metrics {
   readonly #labels: Labels
   readonly #gauges: Gauges
   readonly #operations = new Map<string, Measured>()
+  readonly #causes = new Labels(CAUSES_MAX)
   readonly #workers = noCounts()
 
   constructor({ store, operationsMax = 100, clock = systemClock }: MetricsOptions) {
@@ -103,8 +117,13 @@ class Collector implements Metrics {
   }
 
   readonly onEvent = (event: RepriseEvent): void => {
-    const { counts, overhead } = this.#measured(event.operation)
+    const { counts, overhead, causes } = this.#measured(event.operation)
     for (const [name, count] of additionsOf(event)) counts[name] += count
+    const cause = storeCauseOf(event)
+    if (cause !== undefined) {
+      const label = this.#causes.of(cause)
+      causes.set(label, (causes.get(label) ?? 0) + 1)
+    }
     if (event.overheadMs !== undefined && isChecked(event)) {
       overhead.observe(event.overheadMs / 1000)
     }
@@ -125,8 +144,9 @@ class Collector implements Metrics {
   }
 
   snapshot(): MetricsSnapshot {
-    const measured = [...this.#operations].map(([operation, { counts, overhead }]) => {
-      const values = { counts: withSums(counts), overhead: overhead.distribution() }
+    const measured = [...this.#operations].map(([operation, { counts, overhead, causes }]) => {
+      const storeErrors = Object.fromEntries(causes)
+      const values = { counts: withSums(counts), overhead: overhead.distribution(), storeErrors }
       return [operation, values] as const
     })
     const all = [...this.#operations.values()].map(({ counts }) => counts)
@@ -142,7 +162,7 @@ class Collector implements Metrics {
     const label = this.#labels.of(operation)
     const known = this.#operations.get(label)
     if (known !== undefined) return known
-    const measured = { counts: noCounts(), overhead: new Histogram() }
+    const measured = { counts: noCounts(), overhead: new Histogram(), causes: new Map() }
     this.#operations.set(label, measured)
     return measured
   }
@@ -151,6 +171,7 @@ class Collector implements Metrics {
 interface Measured {
   readonly counts: Record<CountName, number>
   readonly overhead: Histogram
+  readonly causes: Map<string, number>
 }
 
 function sum(all: readonly Counts[]): Counts {

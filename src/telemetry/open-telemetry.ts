@@ -5,6 +5,8 @@
  * @module
  */
 
+import { causeCodeOf } from '../core/causes.ts'
+import { isRepriseError } from '../core/errors.ts'
 import { whole } from '../core/options.ts'
 import { type Clock, systemClock } from '../engine/clock.ts'
 import type { OutcomeType, RepriseEvent } from '../engine/events.ts'
@@ -18,13 +20,14 @@ import {
   WORKER_SILENCE,
 } from './catalogue.ts'
 import { type GaugeSource, Gauges, type Reading } from './gauges.ts'
-import { Labels } from './labels.ts'
+import { CAUSES_MAX, Labels } from './labels.ts'
 import {
   type Addition,
   additionsOf,
   additionsOfWorker,
   isChecked,
   RAISED,
+  storeCauseOf,
   type WorkerNote,
 } from './tally.ts'
 
@@ -144,6 +147,7 @@ class Instruments {
   readonly #counters: ReadonlyMap<CounterName, ReturnType<OtelMeter['createCounter']>>
   readonly #overhead: ReturnType<OtelMeter['createHistogram']>
   readonly #labels: Labels
+  readonly #causes = new Labels(CAUSES_MAX)
 
   constructor(meter: OtelMeter, labels: Labels) {
     this.#labels = labels
@@ -161,7 +165,9 @@ class Instruments {
 
   measure(event: RepriseEvent): void {
     const attributes = { operation: this.#labels.of(event.operation) }
-    this.#add(additionsOf(event), attributes)
+    const cause = storeCauseOf(event)
+    const more = cause === undefined ? {} : { cause: this.#causes.of(cause) }
+    this.#add(additionsOf(event), { ...attributes, ...more })
     if (event.overheadMs !== undefined && isChecked(event)) {
       this.#overhead.record(event.overheadMs / 1000, attributes)
     }
@@ -216,6 +222,7 @@ function trace(tracer: OtelTracer, clock: Clock, event: RepriseEvent): void {
     'idempotency.caller': caller,
     'idempotency.recovery_point': point,
     'idempotency.code': code,
+    'idempotency.cause': isRepriseError(event.error) ? causeCodeOf(event.error) : undefined,
     'idempotency.handler_ms': handlerMs,
     'idempotency.overhead_ms': overheadMs,
   })

@@ -4,6 +4,7 @@
  * @module
  */
 
+import { causeCodeOf } from '../core/causes.ts'
 import { COUNT_NAMES, type CountName, type Counts, noCounts } from '../engine/counts.ts'
 import type { RepriseEvent } from '../engine/events.ts'
 import type { CounterName } from './catalogue.ts'
@@ -30,6 +31,11 @@ export function additionsOf(event: RepriseEvent): readonly Addition[] {
   if (name === undefined) return []
   const added: Addition = [name, 1]
   return event.type === 'resumed' ? [added, ['resumed', 1]] : [added]
+}
+
+/** What a failure of the store is put down to, where it is counted by its cause. */
+export function storeCauseOf({ type, error }: RepriseEvent): string | undefined {
+  return type === 'store_error' ? (causeCodeOf(error) ?? 'unknown') : undefined
 }
 
 /** What a worker's event adds. */

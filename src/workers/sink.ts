@@ -40,4 +40,6 @@ export interface Sink<Tx = unknown> {
     jobs: readonly StagedJob[],
     delivery: Delivery<Tx>,
   ): Promise<readonly Undelivered[] | undefined>
+  /** Ends what the sink itself opened, after the last delivery. `close()` of the engine calls it. */
+  close?(): Promise<void>
 }

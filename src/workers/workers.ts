@@ -5,6 +5,7 @@
  */
 
 import { invalid } from '../core/options.ts'
+import { closeWith } from '../engine/closing.ts'
 import type { Context } from '../engine/context.ts'
 import { emit } from '../engine/events.ts'
 import { type LeaseReprise, partsOf } from '../engine/reprise.ts'
@@ -74,7 +75,13 @@ export function createWorkers<Tx>(
   options: WorkersOptions<Tx> = {},
 ): Workers {
   const { context } = partsOf<Tx>(reprise)
-  return new WorkerSet(context, resolveWorkers(options, context.random))
+  const settings = resolveWorkers(options, context.random)
+  const workers = new WorkerSet(context, settings)
+  closeWith(context, async () => {
+    await workers.stop()
+    await settings.sink?.close?.()
+  })
+  return workers
 }
 
 class WorkerSet<Tx> implements Workers {
@@ -184,7 +191,9 @@ class WorkerSet<Tx> implements Workers {
   }
 
   #tell(event: WorkerEvent, error: unknown): void {
+    const { onEvent } = this.#settings
+    if (onEvent === undefined && error !== undefined) this.#context.warnings.tell(error)
     // Watching never breaks a worker.
-    emit(this.#settings.onEvent, error === undefined ? event : { ...event, error })
+    emit(onEvent, error === undefined ? event : { ...event, error })
   }
 }

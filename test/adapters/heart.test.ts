@@ -79,6 +79,8 @@ class NotingReprise implements AnyReprise<string> {
     this.skipped.push(skipped)
   }
 
+  async ready(): Promise<void> {}
+
   async close(): Promise<void> {}
 }
 

@@ -18,9 +18,7 @@ import {
 } from '../../src/phases/index.ts'
 import { anything, deed, request, seen, socketError, usePhases } from './phases-world.ts'
 
-type Repeat = NonNullable<
-  CallSpec<unknown, unknown, unknown, unknown, never, never>['repeat']
->
+type Repeat = NonNullable<CallSpec<unknown, unknown, unknown, unknown, never, never>['repeat']>
 
 /** A provider that honours keys, and what it was asked. */
 class Provider {
@@ -323,15 +321,11 @@ describe('a call that a record has made', () => {
 
   /** Charges at `charge`, and stops at `charged`. */
   async function charged(keys: string[]) {
-    const op = operation(
-      'pay',
-      { reprise: world.other(), input: anything },
-      {
-        started: phase(async () => advance('charge')),
-        charge: charging(keys, 'charged'),
-        charged: phase(async () => Promise.reject(new Error('not now'))),
-      } as Points as never,
-    )
+    const op = operation('pay', { reprise: world.other(), input: anything }, {
+      started: phase(async () => advance('charge')),
+      charge: charging(keys, 'charged'),
+      charged: phase(async () => Promise.reject(new Error('not now'))),
+    } as Points as never)
     await expect(op.run(request('k'))).rejects.toThrow('not now')
   }
 

@@ -4,6 +4,7 @@
  * @module
  */
 
+import { causesOf } from '../../core/causes.ts'
 import { IDENTITY_INVALID, STORE_UNAVAILABLE } from '../../core/error-table.ts'
 import { RepriseError } from '../../core/errors.ts'
 import type { TransactionFault } from '../../engine/transactions.ts'
@@ -47,11 +48,6 @@ const REFUSED = 'RP101'
 const UNENCODABLE: ReadonlySet<string> = new Set(['22021', '22P05'])
 /** The verbs that bring the names of a request to the database, before anything is done. */
 const FIRST_VERBS: ReadonlySet<string> = new Set(['claim', 'begin a transaction'])
-
-/** Where libraries keep the error that they wrapped. */
-const WRAPPED = ['cause', 'driverError', 'meta', 'driverAdapterError'] as const
-/** How many errors within errors are looked at. */
-const CAUSES_MAX = 10
 
 /** How often a statement is sent again after a serialization failure, before it counts as failed. */
 const ATTEMPTS_MAX = 20
@@ -103,18 +99,6 @@ export function isOutlasted(error: unknown): boolean {
 /** Whether a claim was refused, and with it the statement behind it. */
 export function isRefused(error: unknown): boolean {
   return causesOf(error).some((cause) => codeOf(cause) === REFUSED)
-}
-
-/** The error and everything that it wraps, from the outside in. */
-export function causesOf(error: unknown): readonly object[] {
-  const causes: object[] = []
-  const found: unknown[] = [error]
-  for (const cause of found) {
-    if (typeof cause !== 'object' || cause === null || causes.length === CAUSES_MAX) continue
-    causes.push(cause)
-    found.push(...WRAPPED.map((name): unknown => Reflect.get(cause, name)))
-  }
-  return causes
 }
 
 /**

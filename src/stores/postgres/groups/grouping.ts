@@ -6,6 +6,8 @@
  * @module
  */
 
+import { STORE_UNAVAILABLE } from '../../../core/error-table.ts'
+import { isRepriseError, RepriseError } from '../../../core/errors.ts'
 import type { Clock } from '../../../engine/clock.ts'
 
 /** So many statements of a kind are under way before the next ones wait for each other. */
@@ -71,16 +73,29 @@ export class Grouping<Asked, Answer> {
   async #answer(group: readonly Waiting<Asked, Answer>[]): Promise<void> {
     const { one, many } = this.#options
     // One that can not be carried out must not stop the others; and to ask again is safe.
+    let failure: unknown
+    const failed = (error: unknown) => {
+      failure = error
+      return []
+    }
     const answers =
-      group.length === 1 ? [] : await many(group.map(({ asked }) => asked)).catch(() => [])
+      group.length === 1 ? [] : await many(group.map(({ asked }) => asked)).catch(failed)
     const alone: Promise<void>[] = []
     for (const [index, { asked, resolve, reject }] of group.entries()) {
       const answer = answers[index]
-      if (answer === undefined) alone.push(one(asked).then(resolve, reject))
+      if (answer === undefined)
+        alone.push(one(asked).then(resolve, (error) => reject(both(failure, error))))
       else resolve(answer)
     }
     await Promise.all(alone)
   }
+}
+
+/** The group's statement may have taken effect as well, so its failure is told too. */
+function both(first: unknown, second: unknown): unknown {
+  if (first === undefined || !(isRepriseError(second) && second.retryable)) return second
+  const cause = new AggregateError([first, second])
+  return new RepriseError(STORE_UNAVAILABLE, second.detail, { cause })
 }
 
 interface Waiting<Asked, Answer> {

@@ -160,7 +160,7 @@ end
 $$;
 `
 
-/** The thirteenth step. Versions before it cannot put a record before a person with it. */
+/** The fourteenth step. Versions before it cannot put a record before a person with it. */
 export const keptAnswers: Migration = {
   number: 14,
   breaking: true,
