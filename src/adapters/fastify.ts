@@ -16,7 +16,7 @@ import type { AnyReprise, Reprise } from '../engine/reprise.ts'
 import type { Servable } from '../engine/servable.ts'
 import { protectReply, watchHandler } from './fastify-reply.ts'
 import { noop } from './node-calls.ts'
-import { type HttpOptions, type ServeOptions, serving } from './options.ts'
+import { type HttpOptions, refuseRunOptions, type ServeOptions, serving } from './options.ts'
 import { Guard } from './protect.ts'
 
 export { runOf, txOf } from './run-of.ts'
@@ -99,6 +99,7 @@ export async function idempotency(app: FastifyInstance, options: FastifyOptions)
     const { idempotency: own = {} } = route.config ?? {}
     if (own === false) return
     const isPlain = Object.keys(own).length === 0
+    if (own.serve !== undefined) refuseRunOptions(own)
     const routeGuard = isPlain ? guard : new Guard(reprise, { ...common, ...own })
     if (![route.method].flat().some((method) => routeGuard.guards(method))) return
     // Last in line, so that a hook of the route that authenticates comes before the claim.

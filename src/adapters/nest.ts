@@ -19,7 +19,7 @@ import {
   SETTINGS,
 } from './nest-interceptor.ts'
 import { injectFirst, metadataOf, setMetadata, useInterceptor } from './nest-metadata.ts'
-import type { HttpOptions } from './options.ts'
+import { type HttpOptions, refuseRunOptions } from './options.ts'
 import { Guard } from './protect.ts'
 
 export type { NestContext, NestHandler, NestOptions } from './nest-interceptor.ts'
@@ -67,10 +67,12 @@ export interface NestModule {
  *   @Post() @Idempotent({ required: true }) create(@Body() order: NewOrder) { … }
  * }
  * ```
+ * @throws RepriseError `reprise-options-invalid` for an option that belongs to the operation it serves
  */
 export function Idempotent<Req = NestRequest>(
   options: Partial<HttpOptions<Req>> = {},
 ): ClassDecorator & MethodDecorator {
+  if (options.serve !== undefined) refuseRunOptions(options)
   return (target: object, name?: string | symbol, method?: PropertyDescriptor) => {
     if (method === undefined) watchMethods(target)
     else if (typeof method.value === 'function') method.value = watchedMethod(method.value)

@@ -8,7 +8,7 @@ import type { Dialect } from '../core/dialects/dialect.ts'
 import { ietf } from '../core/dialects/ietf.ts'
 import type { FingerprintOptions } from '../core/fingerprint.ts'
 import { exclusionOf } from '../core/member-path.ts'
-import { invalid, type RunOptions, whole } from '../core/options.ts'
+import { invalid, type RunOptions, runOptionIn, whole } from '../core/options.ts'
 import type { KeyAge } from '../engine/key-age.ts'
 import type { Servable } from '../engine/servable.ts'
 import type { ClaimTime, Isolation } from '../engine/transactions.ts'
@@ -32,10 +32,13 @@ export interface RequestOptions extends FingerprintOptions {
   readonly bodyBytesMax?: number
 }
 
-/** Settings of a route that an operation answers. */
+/**
+ * Settings of a route that an operation answers. How its requests are run and kept is up to the operation:
+ * workers finish them without any route.
+ */
 export type ServeOptions<Req> = Omit<
   HttpOptions<Req>,
-  'serve' | 'transaction' | 'claim' | 'operation'
+  keyof RunOptions | 'sensitive' | 'serve' | 'transaction' | 'claim' | 'operation'
 >
 
 /**
@@ -256,7 +259,25 @@ function checkedMethods(given: readonly string[]): readonly string[] {
   return methods
 }
 
-/** The settings of a route that `operation` answers. */
+/**
+ * The settings of a route that `operation` answers.
+ *
+ * @throws RepriseError `reprise-options-invalid` for an option that belongs to the operation
+ */
 export function serving<Req>(operation: Servable, options: ServeOptions<Req>): HttpOptions<Req> {
+  refuseRunOptions(options)
   return { ...options, serve: operation, operation: operation.name }
+}
+
+/**
+ * Refuses what a route cannot say of an operation that answers it: it would be ignored.
+ *
+ * @throws RepriseError `reprise-options-invalid`
+ */
+export function refuseRunOptions(options: object): void {
+  const name = runOptionIn(options) ?? ('sensitive' in options ? 'sensitive' : undefined)
+  if (name === undefined) return
+  throw invalid(
+    `${name} is an option of operation(), not of the route that serves it: workers finish its requests without a route. Give it to operation()`,
+  )
 }

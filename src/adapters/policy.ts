@@ -143,7 +143,7 @@ export function publishedPolicy<Req>(
       originalRequest: dialect.marks.originalRequest,
       expires: dialect.marks.expires,
       cookies: run.headers.cookies ?? false,
-      sensitive: options.sensitive ?? false,
+      sensitive: options.serve?.isSensitive ?? options.sensitive ?? false,
       bodyBytesMax: run.bodyBytesMax,
     },
     waitSeconds: run.waitMs / 1000,

@@ -63,6 +63,8 @@ export class Guard<Req, Tx> {
   readonly captureOptions: CaptureOptions
   readonly rules: RouteRules
   readonly #reprise: AnyReprise<Tx>
+  /** Whether an answer is given once. */
+  readonly #isSensitive: boolean
 
   /**
    * @param handler - whether the adapter can call the handler again for the same request; where it
@@ -76,6 +78,7 @@ export class Guard<Req, Tx> {
   ) {
     this.options = options
     this.rules = resolveRules(options)
+    this.#isSensitive = (options.serve?.isSensitive ?? options.sensitive) === true
     if (options.transaction || options.claim) reprise.checkTransaction(options)
     const runOptions = handler.isRepeatable ? options : { ...options, transactionAttemptsMax: 1 }
     const own = reprise.with(runOptions)
@@ -282,7 +285,7 @@ export class Guard<Req, Tx> {
     if (run === undefined) throw new TypeError('A request that was not looked at has no replay.')
     if (permission !== true) return this.#refused({ ...REPLAY_FORBIDDEN, key: run.key })
     const { response } = replayed
-    if (this.options.sensitive === true && response.bodyBytesOmitted !== null) {
+    if (this.#isSensitive && response.bodyBytesOmitted !== null) {
       return this.#refused({ ...RESULT_GONE, key: run.key })
     }
     const given = inAcceptedCoding(response, () => exchange.lines('accept-encoding').join(','))

@@ -151,6 +151,30 @@ export interface ResolvedRunOptions {
   readonly transactionAttemptsMax: number
 }
 
+/** The names of {@link RunOptions}. */
+const RUN_OPTIONS: Readonly<Record<keyof RunOptions, true>> = {
+  leaseMs: true,
+  retentionMs: true,
+  quota: true,
+  afterCrash: true,
+  marksEffect: true,
+  waitMs: true,
+  policy: true,
+  headers: true,
+  bodyBytesMax: true,
+  compressBytesMin: true,
+  encryption: true,
+  storeTimeoutMs: true,
+  transactionAttemptsMax: true,
+}
+
+/** The first option in `options` that says how a request is run; `undefined` if there is none. */
+export function runOptionIn(options: object): string | undefined {
+  return Object.entries(options).find(([name, value]) => {
+    return Object.hasOwn(RUN_OPTIONS, name) && value !== undefined
+  })?.[0]
+}
+
 const HOUR_MS = 3_600_000
 /** Beyond this a duration is a mistake in units, and sums with it may leave the safe integers. */
 const DURATION_MS_MAX = 10 * 366 * 24 * HOUR_MS

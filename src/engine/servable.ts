@@ -24,6 +24,8 @@ export interface Servable {
   readonly name: string
   /** The engine that it runs on, with its options. */
   readonly reprise: Reprise<unknown>
+  /** Whether an answer is given once, and not kept. */
+  readonly isSensitive: boolean
   /** What a body says, as the input. */
   read(body: ReadBody, options: CanonicalOptions): unknown
   /**

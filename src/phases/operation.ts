@@ -45,9 +45,16 @@ export interface Abandoned<Input> {
   readonly input: Input
 }
 
+/** The settings of runs that an operation may have of its own. */
+const OWN_RUN_OPTIONS = [
+  ...(['leaseMs', 'retentionMs', 'waitMs', 'storeTimeoutMs'] as const),
+  ...(['quota', 'headers', 'bodyBytesMax', 'compressBytesMin', 'encryption'] as const),
+]
+
+type OwnRunOption = (typeof OWN_RUN_OPTIONS)[number]
+
 /** Settings of {@link operation}; those of the engine hold where nothing is said. */
-export interface OperationOptions<Tx, Input>
-  extends Pick<RunOptions, 'leaseMs' | 'retentionMs' | 'waitMs' | 'storeTimeoutMs'> {
+export interface OperationOptions<Tx, Input> extends Pick<RunOptions, OwnRunOption> {
   /** The engine, on a store that can commit the app's rows. */
   readonly reprise: LeaseReprise & TransactionReprise<Tx>
   /** Schema of the input (Standard Schema: zod, valibot, arktype …). Its output must be JSON. */
@@ -92,6 +99,13 @@ export interface OperationOptions<Tx, Input>
    * @default 5000
    */
   readonly retryAfterMs?: number
+  /**
+   * Whether the answer is given once and its body is not kept, because it holds a secret. Whoever asks
+   * again gets 409 `idempotency-result-gone`; so does a client whose request a worker finished.
+   *
+   * @default false
+   */
+  readonly sensitive?: boolean
   /** When the completer takes the work up, and when it gives up. */
   readonly completer?: CompleterOptions
   /**
@@ -172,6 +186,7 @@ export interface Completable {
 export class Operation<Tx, Input> implements Servable, Completable {
   readonly name: string
   readonly reprise: Reprise<unknown>
+  readonly isSensitive: boolean
   readonly edition: Edition
   readonly patience: CompleterPatience
   readonly #options: OperationOptions<Tx, Input>
@@ -181,16 +196,20 @@ export class Operation<Tx, Input> implements Servable, Completable {
 
   constructor(name: string, options: OperationOptions<Tx, Input>, nodes: Blueprint['nodes']) {
     if (name === '') throw invalid('an operation needs a name')
-    const { leaseMs, retentionMs = RETENTION_MS, waitMs, storeTimeoutMs } = options
     const { context } = partsOf(options.reprise)
-    const given = Object.entries({ leaseMs, retentionMs, waitMs, storeTimeoutMs })
+    const given = OWN_RUN_OPTIONS.map((option) => [option, options[option]] as const)
     const own = Object.fromEntries(given.filter(([, value]) => value !== undefined))
     this.name = name
+    this.isSensitive = options.sensitive === true
     this.#options = options
     this.#context = context
     this.#work = workOf(context)
     // Whatever its transactions are, adapters do not look at them.
-    this.reprise = (options.reprise as Reprise<unknown>).with(own)
+    this.reprise = (options.reprise as Reprise<unknown>).with({
+      retentionMs: RETENTION_MS,
+      ...own,
+      ...(this.isSensitive ? { bodyBytesMax: 0 } : {}),
+    })
     this.patience = resolvePatience(options.completer)
     const version = whole('version', options.version ?? 1, 1)
     const graph = graphOf(nodes)

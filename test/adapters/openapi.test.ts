@@ -271,6 +271,7 @@ describe('the published policy', () => {
       name: 'create_ride',
       // The policy looks at whether there is an operation, and at nothing of it.
       reprise: createReprise({ store: memoryStore() }) as unknown as Servable['reprise'],
+      isSensitive: false,
       read: () => undefined,
       serve: () => Promise.reject(new Error('Not asked.')),
     }
