@@ -140,7 +140,10 @@ export function leavePhase(
   if (record === undefined) return 'lost'
   awaitRow(tables, claim.id)
   const now = tables.now()
-  const before = record.left?.fence === claim.fence - 1 ? record.left : { since: now, by: [] as readonly string[] }
+  const before =
+    record.left?.fence === claim.fence - 1
+      ? record.left
+      : { since: now, by: [] as readonly string[] }
   if (before.since <= now - otherVersionMs) return 'over'
   const isNew = !before.by.includes(version)
   const left = {

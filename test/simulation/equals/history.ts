@@ -19,7 +19,17 @@ export interface Command {
 const KINDS = [
   ...['claim', 'claim', 'claim', 'claim other', 'pass', 'pass', 'expire', 'renew', 'release'],
   ...['advance phase', 'advance phase', 'finish phase', 'undo phase', 'begin call', 'open call'],
-  ...['stop', 'leave', 'take', 'take', 'take abandoned', 'bury', 'bury unknown', 'letters', 'settle'],
+  ...[
+    'stop',
+    'leave',
+    'take',
+    'take',
+    'take abandoned',
+    'bury',
+    'bury unknown',
+    'letters',
+    'settle',
+  ],
   ...['settle', 'jobs', 'jobs', 'next due', 'history', 'sweep', 'sweep history'],
   'sweep letters',
   ...['transaction', 'transaction', 'find'],

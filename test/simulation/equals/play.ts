@@ -129,7 +129,11 @@ export class Play<Tx> {
           retryMs: HOUR_MS,
           retryMsMax: 3 * HOUR_MS,
         }
-        const edition = { operation: 'pay', version: choice < 0.7 ? '1' : '2', otherVersionMs: 4 * HOUR_MS }
+        const edition = {
+          operation: 'pay',
+          version: choice < 0.7 ? '1' : '2',
+          otherVersionMs: 4 * HOUR_MS,
+        }
         return phases.takeUnfinished(edition, request, patience).then((taken) => this.#note(taken))
       }
       case 'take abandoned':
@@ -163,7 +167,9 @@ export class Play<Tx> {
   async #phase({ kind, at, choice, between }: Command): Promise<unknown> {
     const claim = this.#claim(at)
     const isolation = choice < 0.5 ? 'serializable' : 'read committed'
-    const open = await this.#work.phases.begin(claim, { isolation, leaseMs: LEASE_MS })
+    const open = await this.#work.phases.begin(claim, {
+      ...{ isolation, leaseMs: LEASE_MS, timeoutMs: HOUR_MS },
+    })
     if (open === undefined) return 'not begun'
     try {
       if (choice < 0.7) {
