@@ -45,7 +45,10 @@ export async function postgresWorld(): Promise<AdminWorld> {
                 finished_at = finished_at - ${by}`,
         [ms],
       )
-      await pool.query(`update reprise.attempts set began_at = began_at - ${by}, made = made - ${by}`, [ms])
+      await pool.query(
+        `update reprise.attempts set began_at = began_at - ${by}, made = made - ${by}`,
+        [ms],
+      )
       await pool.query(`update reprise.dead_letters set created_at = created_at - ${by}`, [ms])
     },
     async clear() {

@@ -18,9 +18,7 @@ import {
 } from '../../src/phases/index.ts'
 import { anything, deed, request, seen, socketError, usePhases } from './phases-world.ts'
 
-type Repeat = NonNullable<
-  CallSpec<unknown, unknown, unknown, unknown, never, never>['repeat']
->
+type Repeat = NonNullable<CallSpec<unknown, unknown, unknown, unknown, never, never>['repeat']>
 
 /** A provider that honours keys, and what it was asked. */
 class Provider {
@@ -319,19 +317,15 @@ describe('a call of a record that a deploy moves', () => {
 describe('a call that a record has made', () => {
   const world = usePhases()
 
-  type Points = Readonly<Record<string, ReturnType<typeof phase> | ReturnType<typeof foreignCall>>>
+  type Points = Readonly<Record<string, ReturnType<typeof phase>>>
 
   /** Charges at `charge`, and stops at `charged`. */
   async function charged(keys: string[]) {
-    const op = operation(
-      'pay',
-      { reprise: world.other(), input: anything },
-      {
-        started: phase(async () => advance('charge')),
-        charge: charging(keys, 'charged'),
-        charged: phase(async () => Promise.reject(new Error('not now'))),
-      } as Points as never,
-    )
+    const op = operation('pay', { reprise: world.other(), input: anything }, {
+      started: phase(async () => advance('charge')),
+      charge: charging(keys, 'charged'),
+      charged: phase(async () => Promise.reject(new Error('not now'))),
+    } as Points as never)
     await expect(op.run(request('k'))).rejects.toThrow('not now')
   }
 

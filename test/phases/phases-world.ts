@@ -90,7 +90,10 @@ export function usePhases(poolMax = 6, config: pg.PoolConfig = {}): PhasesWorld 
                 left_since = left_since - ${by}`,
         [ms],
       )
-      await pool.query(`update reprise.attempts set began_at = began_at - ${by}, made = made - ${by}`,[ms])
+      await pool.query(
+        `update reprise.attempts set began_at = began_at - ${by}, made = made - ${by}`,
+        [ms],
+      )
       await pool.query(`update reprise.dead_letters set created_at = created_at - ${by}`, [ms])
     },
     async deeds() {
