@@ -171,7 +171,8 @@ export const EXPLANATIONS: Readonly<Record<ErrorCode, Explanation>> = {
       'The input is not what the operation takes. It was refused before anything was stored, so the key is still free; the member `errors` names each fault.',
     client:
       'Correct what `errors` names and send the request again, with the same key or a new one.',
-    developer: 'The schema given as `input` of the operation refused it. Only fresh requests are judged.',
+    developer:
+      'The schema given as `input` of the operation refused it. Only fresh requests are judged.',
     operator: 'Many of these point to a client of another version.',
   },
   'idempotency-identity-invalid': {
