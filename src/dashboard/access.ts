@@ -59,7 +59,10 @@ function digest(text: string): Buffer {
  * Why a change is not believed to come from the page; `undefined` if it is. Browsers say where a
  * request comes from: `Sec-Fetch-Site` on HTTPS and on this machine, else at least `Origin`.
  */
-export function forgeryIn(request: Request): string | undefined {
+export function forgeryIn(
+  request: Request,
+  { origins = [] }: Pick<DashboardOptions, 'origins'>,
+): string | undefined {
   const { headers } = request
   const site = headers.get('sec-fetch-site')
   const origin = headers.get('origin')
@@ -70,21 +73,15 @@ export function forgeryIn(request: Request): string | undefined {
     if (origin === null) {
       return 'There is neither Sec-Fetch-Site nor Origin: send the Origin of this server.'
     }
-    const hosts = hostsOf(request)
-    if (!hosts.includes(hostOf(origin))) {
-      return `Origin is ${origin}, and the host is ${hosts.join(' or ')}: a proxy has to pass on Host, or set X-Forwarded-Host.`
+    // Not X-Forwarded-Host: a page of another site may send it where an app allows every header.
+    const host = headers.get('host') ?? new URL(request.url).host
+    if (hostOf(origin) !== host && !origins.includes(origin)) {
+      return `Origin is ${origin}, and the host is ${host}: a proxy has to pass on Host, or the option origins has to name the Origin.`
     }
   }
   const type = headers.get('content-type')?.split(';')[0]?.trim().toLowerCase()
   if (type === 'application/json') return undefined
   return `Content-Type is ${type ?? 'missing'}, and only application/json is taken.`
-}
-
-/** What the browser may have called this server. No other site can have a browser set these. */
-function hostsOf({ headers, url }: Request): readonly string[] {
-  const forwarded = headers.get('x-forwarded-host')?.split(',')[0]?.trim()
-  const host = headers.get('host') ?? new URL(url).host
-  return [host, ...(forwarded === undefined ? [] : [forwarded])]
 }
 
 function hostOf(origin: string): string {

@@ -69,7 +69,7 @@ async function answer({ options, cache }: ApiParts, call: ApiCall): Promise<Resp
 /** Checks an order and carries it out. What anybody reads after it is read anew. */
 async function carryOut(route: OrderRoute, asked: Asked, call: ApiCall): Promise<Response> {
   const { request, viewer, mount, path } = call
-  const forgery = forgeryIn(request)
+  const forgery = forgeryIn(request, asked.options)
   if (forgery !== undefined) throw new Refused(403, 'cross_site', forgery)
   const key = orderKeyOf(request)
   const sent = await bodyOf(request)

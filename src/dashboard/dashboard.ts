@@ -73,7 +73,13 @@ async function answer(parts: Parts, request: Request, mount: MountPoint): Promis
 
   const viewer = await viewerOf(parts.access, request)
   if ('status' in viewer) return denied(request, viewer, parts.access.challenge)
-  if (path === 'api/events' && isReading) return parts.pulse.open(viewer, request.signal)
+  if (path === 'api/events' && isReading) {
+    const ask = async () => {
+      const now = await viewerOf(parts.access, request)
+      return 'status' in now ? undefined : now
+    }
+    return parts.pulse.open(viewer, { ask, signal: request.signal })
+  }
   if (path.startsWith('api/')) {
     return answerApi(parts, { request, mount, viewer, path: path.slice('api/'.length) })
   }

@@ -90,6 +90,14 @@ export interface DashboardOptions {
    */
   readonly basePath?: string
   /**
+   * Origins under which browsers see the dashboard, such as `https://ops.example.com`, where a proxy
+   * replaces `Host`. Orders from pages of these are taken also of browsers that do not send
+   * `Sec-Fetch-Site`.
+   *
+   * @default none but the one with the host of the request
+   */
+  readonly origins?: readonly string[]
+  /**
    * How old a reading may be that viewers share, in milliseconds; also how often watchers are told.
    *
    * @default 2000
@@ -144,6 +152,11 @@ export function checkOptions(options: DashboardOptions): void {
   }
   if (basePath !== undefined && !/^\/[^\s?#"<>\\]*$/.test(basePath)) {
     throw invalid(`basePath must be a path that begins with /, not ${JSON.stringify(basePath)}`)
+  }
+  for (const origin of options.origins ?? []) {
+    if (!URL.canParse(origin) || new URL(origin).origin !== origin) {
+      throw invalid(`origins must have origins like https://ops.example.com, not ${origin}`)
+    }
   }
   if (labelColor !== undefined && !COLORS.includes(labelColor)) {
     throw invalid(`labelColor must be one of ${COLORS.join(', ')}`)

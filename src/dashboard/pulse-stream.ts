@@ -1,9 +1,11 @@
 /**
  * Tells every page that watches what changed: one reading for all of them, none while nobody looks.
+ * Before each, it is asked again who watches; the stream of a person who may not look any more ends.
  *
  * @module
  */
 
+import { within } from '../engine/bounded.ts'
 import type { Cancel, Clock } from '../engine/clock.ts'
 import type { Viewer } from './options.ts'
 import type { Pulse } from './reads.ts'
@@ -16,13 +18,20 @@ export interface PulseParts {
   read(viewer: Viewer): Promise<Pulse>
 }
 
-/** How often a page that is told nothing hears that it is still connected, in milliseconds. */
+/**
+ * How often a page that is told nothing hears that it is still connected, in milliseconds. It is asked
+ * who watches at least as often, and that may take as long.
+ */
 const HEARTBEAT_MS = 15_000
 /** When a browser connects again after the stream broke, in milliseconds. */
 const RETRY_MS = 3000
 
+/** Says who watches; `undefined` when they may not, or when nobody can tell. */
+export type Ask = () => Promise<Viewer | undefined>
+
 interface Watcher {
-  readonly viewer: Viewer
+  viewer: Viewer
+  readonly ask: Ask
   /** What it was told last, to say only what is new. */
   told: string
   send(text: string): void
@@ -34,6 +43,7 @@ interface Watcher {
 export class PulseStream {
   readonly #parts: PulseParts
   readonly #watchers = new Set<Watcher>()
+  readonly #everyMs: number
   #cancel: Cancel | undefined
   #number = 0
   #silentMs = 0
@@ -41,6 +51,7 @@ export class PulseStream {
 
   constructor(parts: PulseParts) {
     this.#parts = parts
+    this.#everyMs = Math.min(parts.refreshMs, HEARTBEAT_MS)
   }
 
   /** How many watch. */
@@ -49,15 +60,18 @@ export class PulseStream {
   }
 
   /** A stream of events for one more page. */
-  open(viewer: Viewer, signal: AbortSignal): Response {
+  open(viewer: Viewer, { ask, signal }: { ask: Ask; signal: AbortSignal }): Response {
     const encoder = new TextEncoder()
     let leave = (): void => {}
     const stream = new ReadableStream<Uint8Array>({
       start: (controller) => {
         const watcher: Watcher = {
-          ...{ viewer, told: '' },
+          ...{ viewer, ask, told: '' },
           send: (text) => controller.enqueue(encoder.encode(text)),
-          end: () => controller.close(),
+          end: () => {
+            leave()
+            controller.close()
+          },
         }
         if (this.#isClosed) return watcher.end()
         leave = () => {
@@ -81,7 +95,6 @@ export class PulseStream {
     this.#isClosed = true
     this.#rest()
     for (const watcher of this.#watchers) watcher.end()
-    this.#watchers.clear()
   }
 
   #rest(): void {
@@ -90,8 +103,7 @@ export class PulseStream {
   }
 
   #schedule(): void {
-    const { clock, refreshMs } = this.#parts
-    this.#cancel = clock.after(refreshMs, () => {
+    this.#cancel = this.#parts.clock.after(this.#everyMs, () => {
       void this.#beat().finally(() => {
         if (this.#watchers.size > 0) this.#schedule()
       })
@@ -100,11 +112,22 @@ export class PulseStream {
 
   async #beat(): Promise<void> {
     const before = this.#number
-    await Promise.all([...this.#watchers].map((watcher) => this.#tell(watcher)))
-    this.#silentMs = this.#number === before ? this.#silentMs + this.#parts.refreshMs : 0
+    await Promise.all([...this.#watchers].map((watcher) => this.#tellAgain(watcher)))
+    this.#silentMs = this.#number === before ? this.#silentMs + this.#everyMs : 0
     if (this.#silentMs < HEARTBEAT_MS) return
     this.#silentMs = 0
     for (const watcher of this.#watchers) this.#send(watcher, ': still here\n\n')
+  }
+
+  /** Tells a watcher who may still look; ends the stream of every other. */
+  async #tellAgain(watcher: Watcher): Promise<void> {
+    const { clock } = this.#parts
+    const work = watcher.ask()
+    const viewer = await within(clock, { ms: HEARTBEAT_MS, work, fallback: undefined })
+    if (!this.#watchers.has(watcher)) return
+    if (viewer === undefined) return watcher.end()
+    watcher.viewer = viewer
+    await this.#tell(watcher)
   }
 
   /** Says what is new, or that the store does not answer. */

@@ -12,7 +12,7 @@ import type { Actor, TakenRecord, TakeRequest } from './work.ts'
  * Why a record needs a person:
  * - `outcome_unknown`: nobody can say whether it took effect, and it must not be repeated.
  * - `attempts_exhausted`: it was tried as often as it may be.
- * - `graph_changed`: the recovery point, or the version that wrote it, is not known here.
+ * - `graph_changed`: no version of the operation that met it in time understands where it stopped.
  * - `abandoned`: nobody finished it within its retention.
  */
 export type BurialCause = 'outcome_unknown' | 'attempts_exhausted' | 'graph_changed' | 'abandoned'

@@ -137,16 +137,19 @@ export interface Patience {
   readonly retryMsMax: number
 }
 
+/** How the transaction of a phase is opened. */
+export interface PhaseOpening {
+  readonly isolation: Isolation
+  /** The database ends the transaction when this side is silent for so long, in milliseconds. */
+  readonly leaseMs: number
+  /** The database ends a statement that takes longer, in milliseconds, where it can. */
+  readonly timeoutMs: number
+}
+
 /** Phases, and the completer that drives them on. */
 export interface PhaseStore<Tx> {
-  /**
-   * Opens the transaction of a phase; `undefined`, with nothing open, if the claim was lost. The
-   * database ends it when this side is silent for `leaseMs`.
-   */
-  begin(
-    claim: Claim,
-    opening: { readonly isolation: Isolation; readonly leaseMs: number },
-  ): Promise<OpenPhase<Tx> | undefined>
+  /** Opens the transaction of a phase; `undefined`, with nothing open, if the claim was lost. */
+  begin(claim: Claim, opening: PhaseOpening): Promise<OpenPhase<Tx> | undefined>
   /**
    * Notes that a foreign call is about to be made, and where `deniesEarlier`, that the provider knows
    * nothing of those of earlier runs. `false`, without a call noted, if the claim was lost.

@@ -83,7 +83,7 @@ export class PhaseRun<Tx> {
     const { context, blueprint, job } = this.#passage
     if (callKey === null) this.#passage.begin()
     for (let attempt = 1; ; attempt++) {
-      const open = await this.#begin(isolation ?? blueprint.isolation)
+      const open = await this.#begin(isolation ?? blueprint.isolation, ms)
       try {
         const given = this.#context(place, open)
         const { point } = place
@@ -121,12 +121,12 @@ export class PhaseRun<Tx> {
     return isCall ? [...new Set([...calls, storedPoint, point])] : calls
   }
 
-  async #begin(isolation: Isolation): Promise<OpenPhase<Tx>> {
+  async #begin(isolation: Isolation, timeoutMs: number): Promise<OpenPhase<Tx>> {
     const { context, job, work, claim } = this.#passage
     const { leaseMs } = job.options
     let isAwaited = true
     const begin = async () => {
-      const open = await work.phases.begin(claim, { isolation, leaseMs })
+      const open = await work.phases.begin(claim, { isolation, leaseMs, timeoutMs })
       // It came after the caller had been told that the store is down: nobody will use it.
       if (!isAwaited) await open?.rollback()
       return open

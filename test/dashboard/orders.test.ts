@@ -19,9 +19,9 @@ const VIEWERS: Readonly<Record<string, Viewer>> = {
 
 let admin: MemoryAdmin
 let dashboard: Dashboard
+const authorize = ({ headers }: Request) => VIEWERS[headers.get('x-who') ?? ''] ?? null
 beforeEach(() => {
   admin = memoryAdmin()
-  const authorize = ({ headers }: Request) => VIEWERS[headers.get('x-who') ?? ''] ?? null
   dashboard = createDashboard({ admin, authorize })
 })
 
@@ -150,7 +150,7 @@ describe.each(PATHS)('POST api/%s', (path) => {
 describe('an order', () => {
   it('D-65 is believed by its Origin where browsers do not say where they are', async () => {
     const headers = (origin: string) => ({ 'sec-fetch-site': '', origin, host: 'ops.example' })
-    const send = async (more: Record<string, string>) => {
+    const send = async (more: Record<string, string>, on = dashboard) => {
       const request = new Request(`${HOST}/ops/api/workers/reaper/pause`, {
         method: 'POST',
         headers: {
@@ -160,7 +160,7 @@ describe('an order', () => {
         body: '{}',
       })
       if (more['sec-fetch-site'] === '') request.headers.delete('sec-fetch-site')
-      const response = await dashboard(request, { base: '/ops' })
+      const response = await on(request, { base: '/ops' })
       return { status: response.status, body: await response.json() }
     }
     expect((await send(headers('http://ops.example'))).status).toBe(200)
@@ -169,8 +169,20 @@ describe('an order', () => {
       403,
       expect.stringMatching(/^Origin is http:\/\/evil\.example, and the host is ops\.example/),
     ])
-    const forwarded = { 'x-forwarded-host': 'public.example' }
-    expect((await send({ ...headers('http://public.example'), ...forwarded })).status).toBe(200)
+    // A page may have a browser send this header where the app in front answers preflights for all.
+    const forwarded = { 'x-forwarded-host': 'evil.example' }
+    const forged = await send({ ...headers('http://evil.example'), ...forwarded })
+    expect([forged.status, forged.body.error.message]).toEqual([
+      403,
+      expect.stringMatching(/^Origin is http:\/\/evil\.example, and the host is ops\.example/),
+    ])
+    const listed = createDashboard({ admin, authorize, origins: ['https://public.example'] })
+    expect((await send(headers('https://public.example'), listed)).status).toBe(200)
+    expect((await send(headers('http://public.example'), listed)).status).toBe(403)
+    expect((await send(headers('http://ops.example'), listed)).status).toBe(200)
+    expect(() => createDashboard({ admin, authorize, origins: ['public.example'] })).toThrow(
+      /origins must have origins/,
+    )
     const none = await send({ 'sec-fetch-site': '' })
     expect(none.body.error.message).toMatch(/^There is neither Sec-Fetch-Site nor Origin/)
   })

@@ -47,6 +47,14 @@ async function watch(dashboard: Dashboard) {
   return {
     response,
     leave: () => gone.abort(),
+    /** Reads until the stream ends. */
+    async ended() {
+      for (;;) {
+        const { value, done } = (await reader?.read()) ?? { done: true }
+        if (done) return text
+        text += value
+      }
+    },
     /** Reads until what was heard has this in it. */
     async until(part: string) {
       while (!text.includes(part)) {
@@ -82,6 +90,60 @@ describe('watching', () => {
     const text = await until(': still here')
     expect(text).toContain('event: trouble')
     expect(text).not.toContain('hunter22')
+    leave()
+  })
+
+  const losses: Readonly<Record<string, () => null | Promise<null>>> = {
+    'is taken away': () => null,
+    'cannot be told': () => {
+      throw new Error('The sessions are down.')
+    },
+    'is not told in time': () => new Promise(() => {}),
+  }
+
+  it.each(Object.keys(losses))('ends when the right to look %s', async (name) => {
+    const clock = handClock()
+    const access = { isLost: false }
+    const lost = losses[name] ?? (() => null)
+    const dashboard = createDashboard({
+      ...{ admin: memoryAdmin(), clock, refreshMs: 1000 },
+      authorize: () => (access.isLost ? lost() : { user: 'ada', can: 'read' }),
+    })
+    const { until, ended } = await watch(dashboard)
+    await until('event: pulse')
+    access.isLost = true
+    await clock.go(20_000)
+    await ended()
+    await clock.go(60_000)
+    expect(clock.waiting()).toBe(0)
+  })
+
+  it('ends within 15 seconds however seldom watchers are told', async () => {
+    const clock = handClock()
+    const access = { isLost: false }
+    const dashboard = createDashboard({
+      ...{ admin: memoryAdmin(), clock, refreshMs: 3_600_000 },
+      authorize: () => (access.isLost ? null : { user: 'ada', can: 'read' }),
+    })
+    const { until, ended } = await watch(dashboard)
+    await until('event: pulse')
+    access.isLost = true
+    await clock.go(15_000)
+    await ended()
+  })
+
+  it('shows what the person may see now, not when they came', async () => {
+    const clock = handClock()
+    const viewer = { scopes: ['nobody'] }
+    const dashboard = createDashboard({
+      ...{ admin: memoryAdmin(), clock, refreshMs: 1000 },
+      authorize: () => ({ user: 'ada', can: 'read', ...viewer }),
+    })
+    const { until, leave } = await watch(dashboard)
+    const first = await until('event: pulse')
+    Object.assign(viewer, { scopes: undefined })
+    await clock.go(5000)
+    expect((await until('id: 2')).slice(first.length)).toContain('event: pulse')
     leave()
   })
 

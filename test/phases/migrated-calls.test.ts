@@ -317,7 +317,7 @@ describe('a call of a record that a deploy moves', () => {
 describe('a call that a record has made', () => {
   const world = usePhases()
 
-  type Points = Readonly<Record<string, ReturnType<typeof phase> | ReturnType<typeof foreignCall>>>
+  type Points = Readonly<Record<string, ReturnType<typeof phase>>>
 
   /** Charges at `charge`, and stops at `charged`. */
   async function charged(keys: string[]) {

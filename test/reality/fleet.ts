@@ -43,19 +43,25 @@ process.once('exit', () => {
 export class Slot {
   readonly #script: string
   readonly #task: Omit<NodeTask, 'version'>
+  readonly #version: 1 | 2 | undefined
   readonly #asked = new Map<number, (answer: NodeMessage | undefined) => void>()
   #child: ChildProcess | undefined
   #number = 0
 
-  constructor(script: string, task: Omit<NodeTask, 'version'>) {
+  /** @param version - of every node that runs here; by chance unless given */
+  constructor(script: string, task: Omit<NodeTask, 'version'>, version?: 1 | 2) {
     this.#script = script
     this.#task = task
+    this.#version = version
   }
 
   /** Starts a process here; resolves when it takes requests, also where it dies before. */
   async boot(): Promise<void> {
     // A deploy that goes on for ever: whoever is started is of the old version or of the new one.
-    const task: NodeTask = { ...this.#task, version: Math.random() < 0.5 ? 1 : 2 }
+    const task: NodeTask = {
+      ...this.#task,
+      version: this.#version ?? (Math.random() < 0.5 ? 1 : 2),
+    }
     // Hostile handlers use pg in ways that it warns of.
     const execArgv = ['--no-deprecation']
     const child = fork(this.#script, [JSON.stringify(task)], { execArgv })

@@ -1,6 +1,6 @@
 /**
- * `npm run reality -- [--mode transaction,first-statement,hostile,phases,lease,redis] [--kills 500] [--zombies 50]
- * [--restarts 20] [--cuts 50] [--shortages 10] [--fulls 10] [--minutes 10]`: that many faults in each
+ * `npm run reality -- [--mode transaction,first-statement,hostile,phases,deploys,lease,redis] [--kills 500] [--zombies 50]
+ * [--restarts 20] [--cuts 50] [--shortages 10] [--fulls 10] [--steps 50] [--minutes 10]`: that many faults in each
  * mode, and a row of a table for each.
  *
  * @module
@@ -12,13 +12,21 @@ import type { Mode } from './node.ts'
 import { type Report, runReality } from './run.ts'
 
 const MODES: readonly Mode[] = [
-  ...(['transaction', 'first-statement', 'hostile', 'phases', 'lease', 'redis'] as const),
+  ...([
+    'transaction',
+    'first-statement',
+    'hostile',
+    'phases',
+    'deploys',
+    'lease',
+    'redis',
+  ] as const),
 ]
 /** Only where they are asked for, because the ORMs are installed apart: `npm run orms`. */
 const ORM_MODES: readonly Mode[] = ['hostile-drizzle', 'hostile-kysely']
 const COLUMNS: readonly (keyof Report)[] = [
   ...(['mode', 'requests', 'kills', 'zombies', 'restarts', 'cuts'] as const),
-  ...(['shortages', 'fulls', 'unknown', 'marked'] as const),
+  ...(['shortages', 'fulls', 'steps', 'unknown', 'marked'] as const),
   ...(['duplicates', 'lost', 'stuck', 'changed', 'seconds'] as const),
 ]
 
@@ -32,6 +40,7 @@ async function main(): Promise<void> {
       cuts: { type: 'string', default: '5' },
       shortages: { type: 'string', default: '2' },
       fulls: { type: 'string', default: '0' },
+      steps: { type: 'string', default: '0' },
       minutes: { type: 'string', default: '600' },
     },
   })
@@ -42,6 +51,7 @@ async function main(): Promise<void> {
     cuts: wholeNumber('--cuts', values.cuts),
     shortages: wholeNumber('--shortages', values.shortages),
     fulls: wholeNumber('--fulls', values.fulls),
+    steps: wholeNumber('--steps', values.steps),
   }
   const minutes = wholeNumber('--minutes', values.minutes)
   const modes = namesOf('--mode', values.mode, [...MODES, ...ORM_MODES])

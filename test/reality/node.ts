@@ -19,12 +19,13 @@ import { postgresStore } from '../../src/stores/postgres/index.ts'
 import { redisStore } from '../../src/stores/redis/index.ts'
 import { createWorkers } from '../../src/workers/index.ts'
 import { pgKind } from '../hostile/handlers/pg.ts'
+import { deployedCharge } from './deploys.ts'
 import { HOSTILE_POOL, runHostile } from './hostile.ts'
 import { type Run, serveNode } from './serve-node.ts'
 
 /**
  * How requests run: in a transaction, in one that claims with its first statement, in one whose handler
- * is hostile, in phases, or under a lease in PostgreSQL or Redis.
+ * is hostile, in phases, in phases of which two versions with other names run, or under a lease in PostgreSQL or Redis.
  */
 export type Mode =
   | 'transaction'
@@ -33,6 +34,7 @@ export type Mode =
   | 'hostile-drizzle'
   | 'hostile-kysely'
   | 'phases'
+  | 'deploys'
   | 'lease'
   | 'redis'
 
@@ -129,7 +131,15 @@ interface Order {
 /** One row, one charge at the provider, one row more; completed by whoever is left. */
 function inPhases(): Run {
   const reprise = createReprise({ store: postgresStore(pool), ...common })
-  const charge = task.version === 1 ? oldCharge(reprise) : newCharge(reprise)
+  return complete(reprise, task.version === 1 ? oldCharge(reprise) : newCharge(reprise))
+}
+
+function inDeploys(): Run {
+  const reprise = createReprise({ store: postgresStore(pool), ...common })
+  return complete(reprise, deployedCharge(reprise, task))
+}
+
+function complete(reprise: Reprise<pg.PoolClient>, charge: Operation<pg.PoolClient, string>): Run {
   const sink = functionSink(async () => {})
   createWorkers(reprise, {
     ...{ operations: [charge], sink, completer: { everyMs: 300 }, reaper: { everyMs: 3000 } },
@@ -200,7 +210,7 @@ const runs: Partial<Record<Mode, () => Run | Promise<Run>>> = {
   'first-statement': () => inTransactions('with-first-statement'),
   hostile: inHostileTransactions,
   lease: () => underLeases(createReprise({ store: postgresStore(pool), ...common })),
-  ...{ phases: inPhases, redis: inRedis },
+  ...{ phases: inPhases, deploys: inDeploys, redis: inRedis },
 }
 const run = await runs[task.mode]?.()
 if (run === undefined) throw new Error(`This node does not run ${task.mode}.`)

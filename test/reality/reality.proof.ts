@@ -3,7 +3,15 @@ import { isRedisMissing } from '../stores/redis-servers.ts'
 import { type Faults, runReality } from './run.ts'
 
 /** `npm run reality` takes larger numbers. */
-const FAULTS: Faults = { kills: 3, zombies: 1, restarts: 1, cuts: 1, shortages: 1, fulls: 0 }
+const FAULTS: Faults = {
+  kills: 3,
+  zombies: 1,
+  restarts: 1,
+  cuts: 1,
+  shortages: 1,
+  fulls: 0,
+  steps: 0,
+}
 const MINUTES = 60
 const TIMEOUT_MS = 600_000
 
@@ -24,6 +32,14 @@ describe('three nodes under load, killed, frozen, cut off, and the store restart
     'repeat nothing, lose nothing and leave nothing stuck in phases',
     async () => {
       expect(await runReality('phases', FAULTS, MINUTES)).toMatchObject({ ...NONE, unknown: 0 })
+    },
+    TIMEOUT_MS,
+  )
+
+  it(
+    'repeat nothing and leave nothing stuck while two versions with other points run',
+    async () => {
+      expect(await runReality('deploys', { ...FAULTS, steps: 3 }, MINUTES)).toMatchObject(NONE)
     },
     TIMEOUT_MS,
   )

@@ -1,6 +1,7 @@
 /** Faults under load on real servers, and the count of what came of it. */
 
 import { query } from '../../scripts/servers/postgres.ts'
+import { countLeft, shiftInstants } from './deploys.ts'
 import { bundleNode, Slot } from './fleet.ts'
 import { countHostile, HOSTILE_TABLE } from './hostile.ts'
 import { Load } from './load.ts'
@@ -23,6 +24,8 @@ export interface Faults {
   readonly shortages: number
   /** Times that the store's disk is full; takes the right to mount one. */
   readonly fulls: number
+  /** Times that the clock of the store is set, both ways; only in the mode `deploys`. */
+  readonly steps: number
 }
 
 /** What came of it. */
@@ -57,6 +60,14 @@ const LANES_MANY = 60
 /** Modes in which a run that was killed may have taken effect, so that nobody can say. */
 const LEASED: ReadonlySet<Mode> = new Set(['lease', 'redis'])
 
+/** Those, and the one with a call that is never repeated. */
+const UNKNOWN: ReadonlySet<Mode> = new Set([...LEASED, 'deploys'])
+
+const VERSIONS: readonly (1 | 2 | undefined)[] = [1, 2]
+
+/** How far the clock of the store is set, in milliseconds. */
+const STEPS_MS = [50, -50, 1000, -1000, 3000] as const
+
 /**
  * Starts servers and nodes, does harm under load, and counts.
  *
@@ -80,17 +91,20 @@ export async function runReality(mode: Mode, wanted: Faults, minutes: number): P
     url: `postgres://postgres@127.0.0.1:${wires[0].port}/postgres`,
     redisUrl: `redis://127.0.0.1:${wires[1].port}`,
   }
-  const slots = Array.from({ length: SLOTS }, () => new Slot(script, task))
+  const slots = Array.from({ length: SLOTS }, (_, at) => {
+    // A deploy that never ends: one of each version stays.
+    return new Slot(script, task, mode === 'deploys' ? VERSIONS[at] : undefined)
+  })
   try {
     await Promise.all(slots.map((slot) => slot.boot()))
     const lanes = mode === 'lease' ? LANES_MANY : LANES
     const load = new Load(slots, {
-      ...{ lanes, takesUnknown: LEASED.has(mode), wantsStored: isHostile(mode) },
+      ...{ lanes, takesUnknown: UNKNOWN.has(mode), wantsStored: isHostile(mode) },
     })
     load.begin()
     const faults = await reign(wanted, load, {
       ...{ slots, until: began + minutes * 60_000 },
-      store,
+      ...{ store, url: postgres.url },
       cut: () => {
         for (const wire of wires) wire.cut()
       },
@@ -123,18 +137,20 @@ interface Victims {
   readonly until: number
   readonly slots: readonly Slot[]
   readonly store: OwnServer
+  /** Of PostgreSQL. */
+  readonly url: string
   cut(): void
 }
 
 /** How long the store has no room for anybody, in milliseconds. */
 const SHORTAGE_MS = 1500
 
-const STORE_FAULTS: ReadonlySet<keyof Faults> = new Set(['restarts', 'shortages', 'fulls'])
+const STORE_FAULTS: ReadonlySet<keyof Faults> = new Set(['restarts', 'shortages', 'fulls', 'steps'])
 
 /** Does all the harm, in random order, never without answers in between; gives what was done. */
 async function reign(faults: Faults, load: Load, victims: Victims): Promise<Faults> {
-  const { slots, until, store, cut } = victims
-  const done = { kills: 0, zombies: 0, restarts: 0, cuts: 0, shortages: 0, fulls: 0 }
+  const { slots, until, store, cut, url } = victims
+  const done = { kills: 0, zombies: 0, restarts: 0, cuts: 0, shortages: 0, fulls: 0, steps: 0 }
   const busy = new Map<Slot, Promise<void>>()
   const harms: Readonly<Record<keyof Faults, (slot: Slot) => Promise<void>>> = {
     kills: (slot) => slot.replace(),
@@ -147,6 +163,11 @@ async function reign(faults: Faults, load: Load, victims: Victims): Promise<Faul
       await full
     },
     fulls: () => store.fill(SHORTAGE_MS),
+    steps: async () => {
+      const ms = STEPS_MS[Math.floor(Math.random() * STEPS_MS.length)] ?? 50
+      // One that meets other transactions is undone as a whole, and does not count.
+      await shiftInstants(url, ms).catch(() => done.steps--)
+    },
   }
   for (const fault of shuffled(faults)) {
     await load.progress(PROGRESS)
@@ -200,20 +221,22 @@ async function count(
   for (const { key, token } of effects) tokens.set(key, [...(tokens.get(key) ?? []), token])
   const { rows: charged } = await query(url, 'select key from charges')
   const charges = tally(charged.map(({ key }) => String(key)))
-  const ledger = provider.charges()
+  const [ledger, notices] = [provider.charges(), provider.notices()]
   let [duplicates, lost, unknown] = [0, 0, 0]
   for (const key of load.keys) {
     const found = tokens.get(key) ?? []
-    const times = [found.length, charges.get(key) ?? 0, ledger.get(key) ?? 0]
+    const told = mode === 'deploys' ? [notices.get(key) ?? 0] : []
+    const times = [found.length, charges.get(key) ?? 0, ledger.get(key) ?? 0, ...told]
     if (times.some((one) => one > 1)) duplicates++
     const answer = load.answers.get(key)
     if (answer?.outcome === 'unknown') unknown++
     else if (answer !== undefined) {
       const isThere = found.includes(answer.body ?? '')
-      if (!isThere || (mode === 'phases' && times.includes(0))) lost++
+      if (!isThere || ((mode === 'phases' || mode === 'deploys') && times.includes(0))) lost++
     }
   }
-  const stuck = unanswered + (LEASED.has(mode) ? 0 : await unfinished(url))
+  const left = mode === 'deploys' ? countLeft : unfinished
+  const stuck = unanswered + (LEASED.has(mode) ? 0 : await left(url))
   return { unknown, marked, duplicates, lost, stuck, changed }
 }
 

@@ -51,7 +51,7 @@ export const FEATURES = [
 export type Feature = (typeof FEATURES)[number]
 
 /** Those that no seed draws, because today's code is known to fail with them. */
-export const SWITCHED_OFF: ReadonlySet<Feature> = new Set<Feature>(['unlimited phases'])
+export const SWITCHED_OFF: ReadonlySet<Feature> = new Set<Feature>()
 
 /** What a seed draws: of each, about a half. */
 export function drawFeatures(chance: Chance, without: ReadonlySet<Feature>): ReadonlySet<Feature> {

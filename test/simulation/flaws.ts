@@ -31,6 +31,8 @@ export const FLAWS = [
   'quota-before-record',
   'refused-kept',
   'claim-unsynced',
+  'call-by-clock',
+  'settlement-short',
 ] as const
 
 /** A bug that can be planted. */

@@ -56,6 +56,8 @@ export const MUTANTS: readonly Mutant[] = [
     'claim-unsynced',
     'the claim of a handler that can begin at once does not wait for the disk',
   ),
+  flaw('call-by-clock', 'a call counts as begun only if its time is after that of its record'),
+  flaw('settlement-short', "a settling answer is kept for the engine's retention alone"),
   ...patches(),
 ]
 
@@ -132,6 +134,7 @@ function patches(): readonly Mutant[] {
     }),
     ...heldPatches(),
     ...phasePatches(),
+    ...deployPatches(),
   ]
 }
 
@@ -170,8 +173,10 @@ function phasePatches(): readonly Mutant[] {
   return [
     patch('resume-from-start', 'phases/drive.ts', {
       what: 'a resumed operation begins at the start',
-      find: `      point: recoveryPoint ?? STARTED,`,
-      replace: `      point: STARTED,`,
+      find: `    const point = recoveryPoint ?? STARTED
+    const place`,
+      replace: `    const point = STARTED
+    const place`,
     }),
     patch('key-per-attempt', 'phases/call-run.ts', {
       what: 'the key of a foreign call changes with each run',
@@ -213,6 +218,44 @@ function phasePatches(): readonly Mutant[] {
       what: 'a waiter is told the answer of a run that was not stored',
       find: `ended.fate === 'stored' ? context`,
       replace: `true ? context`,
+    }),
+  ]
+}
+
+/** Providers that deny, deploys side by side, and phases that hang. */
+function deployPatches(): readonly Mutant[] {
+  return [
+    patch('denied-call-repeated', 'phases/call-run.ts', {
+      what: 'a call that the provider denies is repeated although it may be on its way',
+      find: `care !== 'never' || found.certainty === 'will_not_happen'`,
+      replace: `care !== 'never' || isDenied`,
+    }),
+    patch('garbage-permits', 'phases/foreign-call.ts', {
+      what: 'an answer that nobody understands permits to repeat a call',
+      find: `  if (typeof said !== 'object' || said === null) return unknown`,
+      replace: `  if (typeof said !== 'object' || said === null) return willNotHappen`,
+    }),
+    patch('key-of-new-point', 'phases/call-run.ts', {
+      what: 'a call that migrate has moved gets the key of its new point',
+      find: `derivedKey(place.token, place.storedPoint)`,
+      replace: `derivedKey(place.token, place.point)`,
+    }),
+    patch('newer-buried', 'phases/drive.ts', {
+      what: 'an old node buries what a newer version has stored',
+      find: `return await this.#leave(start, located)`,
+      replace: `return await this.#bury('graph_changed', located.misfit)`,
+    }),
+    patch('retry-validated', 'phases/operation.ts', {
+      what: 'the schema of today refuses the retry of a request that was taken before',
+      find: `    const known = await this.#takeUp(job)
+    if (known !== undefined) return known
+    if ('thrown'`,
+      replace: `    if ('thrown'`,
+    }),
+    patch('hung-phase-keeps', 'phases/phase-run.ts', {
+      what: 'a phase whose statement hangs keeps its connection',
+      find: `    if (isUndone === undefined) open.destroy?.()`,
+      replace: '',
     }),
   ]
 }

@@ -19,6 +19,16 @@ const SEEN = [
   ...['transaction mismatch', 'transaction in_progress', 'transaction idempotency-commit-unknown'],
   ...['transaction refused with its first statement', 'transaction over_quota'],
   ...['lease over_quota', 'phases over_quota'],
+  ...['call late', 'call hung', 'phase hung', 'call denied, and carried out later'],
+  ...['reconcile honest', 'reconcile silent', 'reconcile garbage', 'reconcile throws'],
+  ...['reconcile hangs', 'reconcile voids', 'call repeated with-key', 'call repeated always'],
+  ...['migrate renames', 'migrate skips a phase', 'migrate settles a call'],
+  ...['deploy of additions', 'deploy of removals', 'deploy of renames', 'deploy of reorders'],
+  ...['deploy of versions', 'deploy of moved start', 'deploy of tightened input'],
+  ...['rollback of additions', 'rollback of renames', 'phases idempotency-input-invalid'],
+  ...['clock of the database set back', 'clock of the database set ahead'],
+  ...['clock of a process set back', 'operator resumes what happened', 'operator is late'],
+  ...['operator answers what did not happen'],
   ...['phases executed', 'phases resumed', 'phases replayed', 'phases postponed', 'phases unknown'],
 ]
 

@@ -35,6 +35,8 @@ export interface WorldSettings {
 const STEPS_MAX = 60_000
 /** Everything has come to its end within so much time after the faults stopped, in milliseconds. */
 const HEALED_MS = 600_000
+/** A phase without a time limit of its own has ended within so much time, in milliseconds. */
+const PHASE_MS = 700_000
 /** The clock of the database starts here: late enough for what lies in the past. */
 const EPOCH_MS = 1_000_000
 /** Two instants of the database differ, as in PostgreSQL. */
@@ -131,7 +133,7 @@ export class World {
     await this.#until(() => this.#clients.waiting === 0, end)
     if (this.#clients.waiting > 0) throw new Violation(`${this.#clients.waiting} clients wait on`)
     await this.#settle(end)
-    await this.#close(end)
+    await this.#close(end + PHASE_MS)
   }
 
   /** A request for one of the keys. */
@@ -341,7 +343,8 @@ export class World {
     for (const node of this.nodes) void node.close().then(() => closed++)
     await this.#until(() => closed === this.nodes.length, end)
     if (closed < this.nodes.length) throw new Violation('a process does not close')
-    const rest = this.scheduler.now + 120_000
+    const isUnlimited = this.options.plan?.features.has('unlimited phases') === true
+    const rest = this.scheduler.now + (isUnlimited ? PHASE_MS : 120_000)
     await this.#until(() => this.scheduler.now >= rest, rest)
     for (const session of [...this.tables.sessions]) session.endIfSilent()
     if (this.tables.sessions.size > 0) throw new Violation('a transaction is left open')

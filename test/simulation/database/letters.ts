@@ -213,7 +213,7 @@ function settledRecord(
     response: finish?.response ?? null,
     resource: finish?.resource ?? null,
     finishedAt: isResumed ? null : now,
-    expiresAt: now + Math.max(retentionMs, letter.retentionMs),
+    expiresAt: now + Math.max(retentionMs, tables.has('settlement-short') ? 0 : letter.retentionMs),
   }
 }
 

@@ -114,10 +114,16 @@ export function begunCall(tables: Tables, id: string, callKey: string): BegunCal
     (one) =>
       one.recordId === id &&
       one.callKey === callKey &&
+      !(tables.has('call-by-clock') && isBefore(tables, one)) &&
       (one.endedAt === null || one.ending === 'denied'),
   )
   if (begun.length === 0) return undefined
   return begun.some(({ endedAt }) => endedAt === null) ? 'open' : 'denied'
+}
+
+/** Whether the attempt began, by the clock of its time, before its record was made. */
+function isBefore(tables: Tables, { recordId, beganAt }: AttemptRow): boolean {
+  return beganAt < (tables.records.get(recordId)?.createdAt ?? 0)
 }
 
 /** Gives the lease up and notes why. */

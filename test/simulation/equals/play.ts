@@ -167,7 +167,9 @@ export class Play<Tx> {
   async #phase({ kind, at, choice, between }: Command): Promise<unknown> {
     const claim = this.#claim(at)
     const isolation = choice < 0.5 ? 'serializable' : 'read committed'
-    const open = await this.#work.phases.begin(claim, { isolation, leaseMs: LEASE_MS })
+    const open = await this.#work.phases.begin(claim, {
+      ...{ isolation, leaseMs: LEASE_MS, timeoutMs: HOUR_MS },
+    })
     if (open === undefined) return 'not begun'
     try {
       if (choice < 0.7) {

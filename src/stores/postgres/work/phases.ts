@@ -9,7 +9,7 @@ import { TRANSACTION_OVER } from '../../../core/error-table.ts'
 import { RepriseError } from '../../../core/errors.ts'
 import { TransactionEnded } from '../../../engine/stage.ts'
 import type { Advance, Claim, Finish } from '../../../engine/store.ts'
-import type { Isolation, TransactionFault } from '../../../engine/transactions.ts'
+import type { TransactionFault } from '../../../engine/transactions.ts'
 import type {
   Attempt,
   BegunCall,
@@ -19,6 +19,7 @@ import type {
   NewJob,
   OpenPhase,
   Patience,
+  PhaseOpening,
   PhaseStore,
   Stop,
   TakenRecord,
@@ -48,11 +49,13 @@ export class PostgresPhases<Tx> implements PhaseStore<Tx> {
 
   async begin(
     claim: Claim,
-    { isolation, leaseMs }: { readonly isolation: Isolation; readonly leaseMs: number },
+    { isolation, leaseMs, timeoutMs }: PhaseOpening,
   ): Promise<OpenPhase<Tx> | undefined> {
     const { client, queries } = this.#parts
-    const idleMs = client.single ? null : Math.min(Math.ceil(leaseMs), IDLE_MS_MAX)
-    const first = { statement: queries.begin_phase, values: [...holder(claim), idleMs] }
+    const bounds = [leaseMs, timeoutMs].map((ms) => {
+      return client.single ? null : Math.min(Math.ceil(ms), IDLE_MS_MAX)
+    })
+    const first = { statement: queries.begin_phase, values: [...holder(claim), ...bounds] }
     const session = await attempt('begin a phase', () => client.begin({ first, isolation }))
     const [[isHeld, transaction, number] = []] = session.rows
     const begun = { transaction: String(transaction), number: String(number) }

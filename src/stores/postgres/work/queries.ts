@@ -57,7 +57,7 @@ const TEXTS: Texts<Verb> = {
   ...LETTERS,
 
   begin_phase: (schema) => `
-    select ${schema}.begin_phase($1, $2, $3, $4)::text as held, ${TRANSACTION} as transaction,
+    select ${schema}.begin_phase($1, $2, $3, $4, $5)::text as held, ${TRANSACTION} as transaction,
            pg_current_xact_id()::text as number`,
 
   /** Null while it is open. */
