@@ -33,20 +33,20 @@ describe('C-34 worker', () => {
       return (rowCount ?? 0) > 0
     }
     const interrupt = new AbortController()
-    let told = () => {}
-    const waits = new Promise<void>((resolve) => {
-      told = resolve
-    })
+    let isPatient = false
     const running = world.on(['worker', '--only', 'reaper', '--grace', '2m', '--json'], {
       interrupt,
-      onOutput: (text) => text.includes('SIGTERM: waits for the runs at hand') && told(),
+      onOutput: (text) => {
+        isPatient ||= text.includes('SIGTERM: waits for the runs at hand')
+      },
     })
     await expect.poll(isWaiting).toBe(true)
     interrupt.abort('SIGTERM')
-    await waits
+    await new Promise((resolve) => setImmediate(resolve))
     await holder.query('commit')
     holder.release()
     const { exit, document } = await running
     expect([exit, document]).toEqual([0, { done: { enqueuer: 0, completer: 0, reaper: 1 } }])
+    expect(isPatient).toBe(true)
   })
 })

@@ -396,12 +396,13 @@ describe('a server that gives no sign of honouring keys', () => {
       return {
         outcome,
         times: made.seen.length,
+        retries: made.pauses().length,
         keys: new Set(made.seen.map(({ key }) => key)).size,
       }
     }
     expect(await sent({})).toMatchObject({ outcome: { attempts: 2 }, times: 2, keys: 1 })
     expect(await sent({ unprotected: 'refuse' })).toMatchObject({
-      ...{ outcome: { name: 'OutcomeUnknownError', sent: true }, times: 1, keys: 1 },
+      ...{ outcome: { name: 'OutcomeUnknownError', sent: true }, times: 1, keys: 1, retries: 0 },
     })
   })
 

@@ -91,7 +91,8 @@ function ofOperation(
 /** Whether nothing but a redirect to its new place stands between an operation and its answer. */
 function isCalm({ op, hasKey, resource }: Asked, { acts, ops }: Plan): boolean {
   const { fates = [] } = ops[Number(op)] ?? {}
-  const isQuiet = acts.every((act) => ['send', 'resume', 'advance'].includes(act.do))
+  // Time that passes while a request is on its way is a time-out.
+  const isQuiet = acts.every((act) => ['send', 'resume'].includes(act.do))
   const isMoved = fates.every(
     (fate) =>
       fate.kind === 'pass' ||

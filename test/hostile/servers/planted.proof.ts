@@ -1,8 +1,14 @@
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { PLANTED } from './planted.ts'
 import { Playground } from './run.ts'
 
 describe('hostile servers find planted bugs', () => {
+  let sound: Playground
+  beforeAll(async () => {
+    sound = await Playground.open()
+  })
+  afterAll(() => sound.close())
+
   for (const { what, changes, seeds } of PLANTED) {
     it(`within ${seeds} seeds: ${what}`, { timeout: 1_800_000 }, async () => {
       const playground = await Playground.open(changes)
@@ -14,6 +20,8 @@ describe('hostile servers find planted bugs', () => {
       }
       console.info(`${what}: seed ${found}`)
       expect(found).toEqual(expect.any(Number))
+      // The bug is what was found: the same world holds without it.
+      expect((await sound.playSeed(found ?? 0)).violations).toEqual([])
     })
   }
 })

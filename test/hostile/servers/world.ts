@@ -164,7 +164,15 @@ export class World {
   /** The journal, as it is. */
   async entries(): Promise<readonly JournalEntry[]> {
     const [process] = this.processes
-    return process === undefined ? [] : this.#bareJournal(process).list()
+    if (process === undefined) return []
+    return this.#bareJournal(process)
+      .list()
+      .catch((error: unknown) => {
+        this.violations.push(
+          `the journal can not be read when everything is healed: ${String(error)}`,
+        )
+        return []
+      })
   }
 
   async open(): Promise<void> {
