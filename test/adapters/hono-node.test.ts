@@ -208,7 +208,7 @@ describe('a client that half-closes its connection when it has sent its request'
     // Node has no types for it.
     Object.assign(server, { httpAllowHalfOpen: isAllowed })
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-    onTestFinished(() => void server.close().closeAllConnections())
+    onTestFinished(() => server.close().closeAllConnections())
     // A server on a port has an address of this kind.
     const { port } = server.address() as AddressInfo
     const message = {

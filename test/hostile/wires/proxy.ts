@@ -124,7 +124,7 @@ class Wire {
   #lane(from: Direction, to: Direction): Lane {
     const messages = new Messages(this.#parts.protocol, from)
     let index = 0
-    const lane = new Lane(this.#sockets[to], (message) => {
+    const lane: Lane = new Lane(this.#sockets[to], (message) => {
       const moment = { connection: this.#number, from, index: index++, type: message.type }
       return this.#handle(lane, message, moment)
     })
