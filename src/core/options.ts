@@ -170,7 +170,7 @@ export function resolveRunOptions(options: RunOptions = {}): ResolvedRunOptions 
     leaseMs,
     retentionMs,
     retentionIsFixed: typeof retention !== 'function',
-    quota: options.quota && quotaOf(options.quota, retentionMs),
+    quota: quotaOf(options.quota, retentionMs),
     afterCrash: options.afterCrash ?? 'refuse',
     marksEffect: options.marksEffect ?? false,
     waitMs: duration('waitMs', options.waitMs ?? 0, 0),
@@ -215,9 +215,13 @@ function checkedRetention(retentionMs: number, leaseMs: number): number {
 
 /** Checks what a function of the caller says each time it is asked. */
 function quotaOf(
-  quota: NonNullable<RunOptions['quota']>,
+  quota: RunOptions['quota'],
   retentionMs: (caller: string) => number,
-): (caller: string) => Quota | undefined {
+): ((caller: string) => Quota | undefined) | undefined {
+  if (quota === undefined) return undefined
+  if (typeof quota !== 'function' && (typeof quota !== 'object' || quota === null)) {
+    throw invalid(`quota must be { keys, perMs } or a function of the caller, not ${quota}`)
+  }
   const ask = typeof quota === 'function' ? quota : () => quota
   return (caller) => {
     const asked = ask(caller)
