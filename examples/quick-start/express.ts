@@ -3,6 +3,7 @@ import { createReprise, hashSecret, memoryStore } from 'reprise'
 import { idempotent } from 'reprise/express'
 
 export const reprise = createReprise({ store: memoryStore() }) // postgresStore(new Pool({ … }))
+await reprise.ready()
 const once = idempotent(reprise, { caller: (req) => hashSecret(req.get('Authorization') ?? '') })
 const charges: unknown[] = []
 const app = express()

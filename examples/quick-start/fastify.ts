@@ -3,6 +3,7 @@ import { createReprise, hashSecret, memoryStore } from 'reprise'
 import { idempotency } from 'reprise/fastify'
 
 export const reprise = createReprise({ store: memoryStore() }) // postgresStore(new Pool({ … }))
+await reprise.ready()
 const caller = ({ headers }: FastifyRequest) => hashSecret(headers.authorization ?? '')
 const charges: unknown[] = []
 const app = Fastify()

@@ -2,6 +2,7 @@ import { createReprise, hashSecret, memoryStore } from 'reprise'
 import { idempotent } from 'reprise/fetch'
 
 export const reprise = createReprise({ store: memoryStore() }) // postgresStore(new Pool({ … }))
+await reprise.ready()
 const caller = (request: Request) => hashSecret(request.headers.get('Authorization') ?? '')
 const charges: unknown[] = []
 

@@ -4,6 +4,7 @@ import { createReprise, hashSecret, memoryStore } from 'reprise'
 import { idempotent } from 'reprise/hono'
 
 export const reprise = createReprise({ store: memoryStore() }) // postgresStore(new Pool({ … }))
+await reprise.ready()
 const once = idempotent(reprise, { caller: (c) => hashSecret(c.req.header('Authorization') ?? '') })
 const charges: unknown[] = []
 const app = new Hono()

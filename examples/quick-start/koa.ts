@@ -4,6 +4,7 @@ import { createReprise, hashSecret, memoryStore } from 'reprise'
 import { idempotent } from 'reprise/koa'
 
 export const reprise = createReprise({ store: memoryStore() }) // postgresStore(new Pool({ … }))
+await reprise.ready()
 const charges: unknown[] = []
 const app = new Koa()
 

@@ -4,6 +4,7 @@ import { createReprise, hashSecret, memoryStore } from 'reprise'
 import { IdempotencyModule, Idempotent } from 'reprise/nest'
 
 export const reprise = createReprise({ store: memoryStore() }) // postgresStore(new Pool({ … }))
+await reprise.ready()
 const caller = ({ headers }: { headers: { authorization?: string } }) => {
   if (!headers.authorization) throw new UnauthorizedException()
   return hashSecret(headers.authorization)

@@ -2,7 +2,7 @@
 import { createReprise, hashSecret, memoryStore } from 'reprise'
 import { idempotent } from 'reprise/next'
 
-export const reprise = createReprise({ store: memoryStore() }) // postgresStore(new Pool({ … }))
+const reprise = createReprise({ store: memoryStore() }) // postgresStore(new Pool({ … }))
 const caller = (request: Request) => hashSecret(request.headers.get('Authorization') ?? '')
 const charges: unknown[] = []
 

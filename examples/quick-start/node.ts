@@ -4,6 +4,7 @@ import { createReprise, hashSecret, memoryStore } from 'reprise'
 import { idempotent } from 'reprise/node'
 
 export const reprise = createReprise({ store: memoryStore() }) // postgresStore(new Pool({ … }))
+await reprise.ready()
 const caller = (req: IncomingMessage) => hashSecret(req.headers.authorization ?? '')
 const charges: unknown[] = []
 

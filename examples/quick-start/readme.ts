@@ -6,6 +6,7 @@ import { postgresStore } from 'reprise/postgres'
 
 export const pool = new pg.Pool({ connectionString: process.env.DATABASE_URL, pipeline: true })
 export const reprise = createReprise({ store: postgresStore(pool) })
+await reprise.ready()
 const caller = (req: express.Request) => hashSecret(req.get('Authorization') ?? '')
 const once = idempotent(reprise, { caller, transaction: true, required: true })
 const app = express()

@@ -79,6 +79,11 @@ export function serve(
   }
 }
 
+/** Options of Fastify's `register`, which are none of the plugin. */
+const REGISTER: ReadonlySet<string> = new Set([
+  ...['prefix', 'logLevel', 'logSerializers', 'encapsulate'],
+])
+
 /**
  * Makes all routes safe to send again that are declared after it, here and in the plugins below. A
  * route says otherwise by `config: { idempotency: … }`.
@@ -93,7 +98,10 @@ export function serve(
 export async function idempotency(app: FastifyInstance, options: FastifyOptions): Promise<void> {
   // Version 2 and older do not say which they are, and have no way to give a reply out of hand.
   if (!('version' in app)) throw unsupported(FASTIFY, 'of version 2 or older')
-  const { reprise, ...common } = options
+  // Fastify hands on what `register` itself takes.
+  const own = Object.entries(options).filter(([name]) => !REGISTER.has(name))
+  // What is left out is no option of the plugin.
+  const { reprise, ...common } = Object.fromEntries(own) as unknown as FastifyOptions
   const guard = new Guard(reprise, common)
   app.addHook('onRoute', (route) => {
     const { idempotency: own = {} } = route.config ?? {}

@@ -7,7 +7,7 @@
 import type { Reprise } from '../engine/reprise.ts'
 import type { Servable } from '../engine/servable.ts'
 import { protectHandler } from './fetch-protect.ts'
-import { type HttpOptions, type ServeOptions, serving } from './options.ts'
+import { checkHandler, type HttpOptions, type ServeOptions, serving } from './options.ts'
 import { Guard } from './protect.ts'
 
 export { runOf, txOf } from './run-of.ts'
@@ -38,8 +38,9 @@ export function idempotent<Rest extends readonly unknown[], Tx = never>(
   options: HttpOptions<Request, Tx>,
   handler: FetchHandler<Rest>,
 ): (request: Request, ...rest: Rest) => Promise<Response> {
-  const isRepeatable = (options.transaction ?? false) !== false
+  const isRepeatable = (Object(options).transaction ?? false) !== false
   const guard = new Guard<Request, Tx>(reprise, options, { isRepeatable })
+  checkHandler(handler)
   return protectHandler({ guard, handler, isRepeatable })
 }
 

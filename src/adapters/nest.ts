@@ -121,7 +121,7 @@ export class IdempotencyModule {
    * @throws RepriseError `reprise-options-invalid`
    */
   constructor(options: NestOptions) {
-    this.common = new Guard(options.reprise, options)
+    this.common = new Guard(options.reprise, options, { isRepeatable: false, own: ['reprise'] })
   }
 
   /**

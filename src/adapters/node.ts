@@ -10,7 +10,7 @@ import type { Reprise } from '../engine/reprise.ts'
 import type { Servable } from '../engine/servable.ts'
 import { NodeExchange } from './node-exchange.ts'
 import { NodeProtection } from './node-protect.ts'
-import { type HttpOptions, type ServeOptions, serving } from './options.ts'
+import { checkHandler, type HttpOptions, type ServeOptions, serving } from './options.ts'
 import { Guard } from './protect.ts'
 import { markProtected } from './run-of.ts'
 
@@ -47,7 +47,8 @@ export function idempotent<Req extends IncomingMessage, Tx = never>(
   options: NodeOptions<Req, Tx>,
   handler: NodeHandler<Req>,
 ): (request: Req, response: ServerResponse) => void {
-  const guard = new Guard<Req, Tx>(reprise, options)
+  const guard = new Guard<Req, Tx>(reprise, options, { isRepeatable: false, own: ['onError'] })
+  checkHandler(handler)
   const { onError = answerFailure } = options
   const handle = async (request: Req, response: ServerResponse) => {
     const fail = (error: unknown) => {

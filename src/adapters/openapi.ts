@@ -17,6 +17,7 @@ import { type HttpOptions, resolveRules } from './options.ts'
 import { type PublishedError, type PublishedKey, publishedPolicy } from './policy.ts'
 
 export type { JsonSchema } from './json-schema.ts'
+export { mergeOpenApi, type OpenApiDocument } from './openapi-document.ts'
 export type { OpenApiHeader, OpenApiHeaders } from './openapi-headers.ts'
 export { describeOperation, type OpenApiOperation } from './openapi-operation.ts'
 

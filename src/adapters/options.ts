@@ -7,8 +7,9 @@
 import type { Dialect } from '../core/dialects/dialect.ts'
 import { ietf } from '../core/dialects/ietf.ts'
 import type { FingerprintOptions } from '../core/fingerprint.ts'
+import { checkFunctions, checkNames, type Names, RUN_NAMES, said } from '../core/known-options.ts'
 import { exclusionOf } from '../core/member-path.ts'
-import { invalid, type RunOptions, runOptionIn, whole } from '../core/options.ts'
+import { invalid, type RunOptions, whole } from '../core/options.ts'
 import type { KeyAge } from '../engine/key-age.ts'
 import type { Servable } from '../engine/servable.ts'
 import type { ClaimTime, Isolation } from '../engine/transactions.ts'
@@ -222,19 +223,25 @@ export interface RouteRules {
 /**
  * Checks what can be checked at start.
  *
+ * @param own - names that the adapter takes besides; those of all adapters by default
  * @throws RepriseError `reprise-options-invalid`
  */
-export function resolveRules<Req>(options: HttpOptions<Req>): RouteRules {
+export function resolveRules<Req>(
+  options: HttpOptions<Req>,
+  own: readonly string[] = ['reprise', 'onError'],
+): RouteRules {
+  checkRoute(options, own)
   const dialect = options.dialect ?? ietf
   const { preferWaitMsMax = PREFER_WAIT_MS_MAX } = options
   if (typeof options.caller !== 'function') {
-    throw invalid('caller is missing: give a function that says on whose behalf a request comes')
+    const fault = options.caller === undefined ? 'is missing' : `is ${said(options.caller)}`
+    throw invalid(`caller ${fault}: give a function that says on whose behalf a request comes`)
   }
   if (options.unansweredMs !== undefined) whole('unansweredMs', options.unansweredMs, 0)
   return {
     dialect,
     methods: new Set(checkedMethods(options.methods ?? dialect.methods)),
-    required: options.required ?? dialect.keyRequired,
+    required: options.required ?? (Boolean(options.transaction) || dialect.keyRequired),
     preferWaitMsMax: whole('preferWaitMsMax', preferWaitMsMax, 0),
     fingerprint: checkedFingerprint(options.fingerprint),
   }
@@ -251,12 +258,72 @@ function checkedFingerprint(options: RequestOptions = {}): FingerprintOptions {
   return { bodyBytesMax: BODY_BYTES_MAX, ...options }
 }
 
+const HTTP: Names<HttpOptions<unknown>> = {
+  ...RUN_NAMES,
+  caller: true,
+  serve: true,
+  input: true,
+  dialect: true,
+  methods: true,
+  required: true,
+  operation: true,
+  key: true,
+  fingerprint: true,
+  version: true,
+  transaction: true,
+  claim: true,
+  requestId: true,
+  keyAge: true,
+  preferWaitMsMax: true,
+  failOpen: true,
+  streams: true,
+  unansweredMs: true,
+  sensitive: true,
+  authorizeReplay: true,
+  docsUrl: true,
+}
+const FINGERPRINT: Names<RequestOptions> = {
+  ...{ depthMax: true, exclude: true, canonicalBytesMax: true, bodyBytesMax: true },
+  ...{ excludeQuery: true, secrets: true, multipart: true },
+}
+
+function checkRoute<Req>(options: HttpOptions<Req>, own: readonly string[]): void {
+  if (typeof Reflect.get(Object(options), 'runInTransaction') === 'function') {
+    throw invalid('the arguments are swapped: give idempotent(reprise, { caller })')
+  }
+  const more = Object.fromEntries(own.map((name) => [name, true] as const))
+  checkNames('idempotent()', options, { ...HTTP, ...more })
+  const { dialect, key, keyAge, streams, required, fingerprint = {} } = options
+  checkNames('fingerprint of idempotent()', fingerprint, FINGERPRINT)
+  if (dialect !== undefined && typeof dialect !== 'object') {
+    throw invalid(`dialect must be one of reprise/dialects, not ${said(dialect)}`)
+  }
+  if (key !== undefined && typeof key !== 'function' && typeof key !== 'object') {
+    throw invalid(`key must be { header }, { field }, { query } or a function, not ${said(key)}`)
+  }
+  if (keyAge !== undefined) checkFunctions(keyAge, ['check'], 'keyAge must be what keyAge() gives')
+  if (streams !== undefined && streams !== 'buffer' && streams !== 'bypass') {
+    throw invalid(`streams must be 'buffer' or 'bypass', not ${JSON.stringify(streams)}`)
+  }
+  if (required !== undefined && typeof required !== 'boolean') {
+    throw invalid(`required must be true or false, not ${said(required)}`)
+  }
+}
+
 function checkedMethods(given: readonly string[]): readonly string[] {
+  if (!Array.isArray(given))
+    throw invalid(`methods must be an array, such as ['POST'], not ${said(given)}`)
   const methods = given.map((method) => method.toUpperCase())
   const safe = methods.find((method) => SAFE.has(method))
   if (safe !== undefined) throw invalid(`methods names ${safe}, which is never recorded`)
   if (methods.length === 0) throw invalid('methods is empty: nothing would be protected')
   return methods
+}
+
+/** Checks the handler of an adapter that takes one. */
+export function checkHandler(handler: unknown): void {
+  if (typeof handler === 'function') return
+  throw invalid(`idempotent(reprise, options, handler) takes a handler, not ${said(handler)}`)
 }
 
 /**
@@ -275,7 +342,9 @@ export function serving<Req>(operation: Servable, options: ServeOptions<Req>): H
  * @throws RepriseError `reprise-options-invalid`
  */
 export function refuseRunOptions(options: object): void {
-  const name = runOptionIn(options) ?? ('sensitive' in options ? 'sensitive' : undefined)
+  const name = Object.keys(options).find((option) => {
+    return option === 'sensitive' || Object.hasOwn(RUN_NAMES, option)
+  })
   if (name === undefined) return
   throw invalid(
     `${name} is an option of operation(), not of the route that serves it: workers finish its requests without a route. Give it to operation()`,

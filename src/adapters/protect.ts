@@ -22,7 +22,9 @@ import {
 } from '../core/error-table.ts'
 import { isClientErrorCode, isRepriseError, type RepriseError } from '../core/errors.ts'
 import type { KeyResult } from '../core/key.ts'
+import { checkFunctions, pickNames, RUN_NAMES } from '../core/known-options.ts'
 import { isLater } from '../core/later.ts'
+import { invalid, type RunOptions } from '../core/options.ts'
 import type { Occurrence } from '../core/problem.ts'
 import type { CapturedResponse, Delivery, Header } from '../core/response.ts'
 import { started } from '../engine/bounded.ts'
@@ -69,19 +71,30 @@ export class Guard<Req, Tx> {
   /**
    * @param handler - whether the adapter can call the handler again for the same request; where it
    * can not, a transaction that loses to others is not retried here but by the client
+   * and, as `own`, the names of options that are the adapter's own
    * @throws RepriseError `reprise-options-invalid`
    */
   constructor(
     reprise: AnyReprise<Tx>,
     options: HttpOptions<Req, Tx>,
-    handler: { readonly isRepeatable: boolean } = { isRepeatable: false },
+    handler: { readonly isRepeatable: boolean; readonly own?: readonly string[] } = {
+      isRepeatable: false,
+    },
   ) {
     this.options = options
-    this.rules = resolveRules(options)
+    if (typeof Reflect.get(Object(reprise), 'caller') === 'function') {
+      throw invalid('the arguments are swapped: give idempotent(reprise, { caller })')
+    }
+    checkFunctions(
+      reprise,
+      ['run', 'with'],
+      'the first argument of idempotent() must be what createReprise() made',
+    )
+    this.rules = resolveRules(options, handler.own ?? [])
     this.#isSensitive = (options.serve?.isSensitive ?? options.sensitive) === true
     if (options.transaction || options.claim) reprise.checkTransaction(options)
-    const runOptions = handler.isRepeatable ? options : { ...options, transactionAttemptsMax: 1 }
-    const own = reprise.with(runOptions)
+    const given = pickNames<RunOptions>(options, RUN_NAMES)
+    const own = reprise.with(handler.isRepeatable ? given : { ...given, transactionAttemptsMax: 1 })
     this.#reprise = options.sensitive === true ? own.with({ bodyBytesMax: 0 }) : own
     this.captureOptions = {
       bodyBytesMax: own.options.bodyBytesMax,

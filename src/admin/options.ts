@@ -4,6 +4,7 @@
  * @module
  */
 
+import { checkNames, type Names } from '../core/known-options.ts'
 import { whole } from '../core/options.ts'
 import type { Clock } from '../engine/clock.ts'
 import type { DeskView } from '../engine/desk.ts'
@@ -83,12 +84,25 @@ export interface AdminSettings {
   readonly freshMs: number
 }
 
+const OPTIONS: Names<AdminOptions> = {
+  operations: true,
+  graceMs: true,
+  unknownGraceMs: true,
+  redact: true,
+  scopes: true,
+  batchMax: true,
+  batchPerSecond: true,
+  freshMs: true,
+  clock: true,
+}
+
 /**
  * Fills in the defaults.
  *
  * @throws RepriseError `reprise-options-invalid`
  */
 export function resolveAdmin(options: AdminOptions): AdminSettings {
+  checkNames('createAdmin()', options, OPTIONS)
   const { operations = [], scopes } = options
   const patience = resolvePatience({ graceMs: options.graceMs ?? GRACE_MS })
   const patiences = new Map(operations.map((one) => [one.name, one.patience]))

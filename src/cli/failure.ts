@@ -105,7 +105,7 @@ function ofLibrary(error: RepriseError): Failure {
     exit: isUsage ? EXIT.usage : EXIT.failed,
     message: `${detail ?? error.message}.`,
     driver: cause instanceof Error ? cause.message : undefined,
-    hint: isSchema ? 'npx reprise migrate up' : hint,
+    hint: isSchema ? 'npx reprise migrate up' : hint || undefined,
   }
 }
 

@@ -6,9 +6,9 @@
  */
 
 import { parseArgs } from 'node:util'
+import { closest } from '../core/suggest.ts'
 import type { Flag } from './command.ts'
 import { usage } from './errors.ts'
-import { closest } from './suggest.ts'
 
 /** A value and where it comes from. */
 export interface Sourced {

@@ -9,6 +9,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { basename, join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
+import { closest } from '../core/suggest.ts'
 import { CliError } from './errors.ts'
 
 /** Names of the configuration, the first that exists counts. */
@@ -38,11 +39,32 @@ export async function openProject(cwd: string, asked: string | undefined): Promi
   if (found === undefined) return bareProject(cwd)
   try {
     const config = await readConfig(cwd, found)
+    checkConfig(config, found)
     return { cwd, config, configPath: found, configError: undefined }
   } catch (error) {
     const configError = error instanceof CliError ? error : unreadable(found, error)
     return { cwd, config: {}, configPath: found, configError }
   }
+}
+
+/** What the configuration may hold: what flags, commands and `doctor` read. */
+const CONFIG: readonly string[] = [
+  ...['databaseUrl', 'schema', 'driver', 'connectTimeout', 'author', 'host', 'port'],
+  ...['role', 'reprise', 'operations', 'sink', 'retryWindowMs'],
+]
+
+/** Refuses names that no command reads: a typing mistake would count for nothing without a word. */
+function checkConfig(config: Readonly<Record<string, unknown>>, path: string): void {
+  const unknown = Object.keys(config).find((name) => !CONFIG.includes(name))
+  if (unknown === undefined) return
+  const meant = closest(unknown, CONFIG)
+  throw new CliError(
+    'REPRISE_E_CONFIG',
+    `${basename(path)} has \`${unknown}\`, which nothing reads.`,
+    {
+      hint: meant === undefined ? `It takes ${CONFIG.join(', ')}.` : `Did you mean \`${meant}\`?`,
+    },
+  )
 }
 
 function findConfig(cwd: string): string | undefined {

@@ -4,6 +4,7 @@
  * @module
  */
 
+import { closest } from '../core/suggest.ts'
 import type { Command, Context, Flag, Result } from './command.ts'
 import { COMMANDS } from './commands/index.ts'
 import { environmentOf, pagePathOf } from './environment.ts'
@@ -15,7 +16,6 @@ import { commandHelp, exitCodesHelp, groupHelp, overviewHelp } from './help.ts'
 import { aborted, type Io, isByHand } from './io.ts'
 import { type Format, Output, wantsColor } from './output.ts'
 import { bareProject, openProject, type Project } from './project.ts'
-import { closest } from './suggest.ts'
 
 /** Runs a command line; never throws. */
 export async function run(argv: readonly string[], io: Io): Promise<ExitCode> {

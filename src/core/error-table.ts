@@ -171,7 +171,7 @@ export const OPTIONS_INVALID: ErrorEntry<'reprise-options-invalid'> = {
   status: 500,
   title: 'Options are invalid',
   retryable: false,
-  hint: 'Change the option that the message names.',
+  hint: '',
 }
 /** `reprise-lease-lost` */
 export const LEASE_LOST: ErrorEntry<'reprise-lease-lost'> = {

@@ -45,7 +45,9 @@ export class RepriseError extends Error implements ErrorEntry {
   constructor(entry: ErrorEntry, detail?: string, options?: ErrorOptions) {
     const { code, status, title, retryable, hint } = entry
     const docs = `${ERRORS_PAGE}#${code}`
-    super(`${detail ?? title}. ${hint} (${docs})`, options)
+    const said = detail ?? title
+    const sentence = said.endsWith('?') ? said : `${said}.`
+    super(`${sentence} ${hint === '' ? '' : `${hint} `}(${docs})`, options)
     this.code = code
     this.detail = detail
     this.status = status

@@ -151,30 +151,6 @@ export interface ResolvedRunOptions {
   readonly transactionAttemptsMax: number
 }
 
-/** The names of {@link RunOptions}. */
-const RUN_OPTIONS: Readonly<Record<keyof RunOptions, true>> = {
-  leaseMs: true,
-  retentionMs: true,
-  quota: true,
-  afterCrash: true,
-  marksEffect: true,
-  waitMs: true,
-  policy: true,
-  headers: true,
-  bodyBytesMax: true,
-  compressBytesMin: true,
-  encryption: true,
-  storeTimeoutMs: true,
-  transactionAttemptsMax: true,
-}
-
-/** The first option in `options` that says how a request is run; `undefined` if there is none. */
-export function runOptionIn(options: object): string | undefined {
-  return Object.entries(options).find(([name, value]) => {
-    return Object.hasOwn(RUN_OPTIONS, name) && value !== undefined
-  })?.[0]
-}
-
 const HOUR_MS = 3_600_000
 /** Beyond this a duration is a mistake in units, and sums with it may leave the safe integers. */
 const DURATION_MS_MAX = 10 * 366 * 24 * HOUR_MS
@@ -194,7 +170,7 @@ export function resolveRunOptions(options: RunOptions = {}): ResolvedRunOptions 
     leaseMs,
     retentionMs,
     retentionIsFixed: typeof retention !== 'function',
-    quota: options.quota && quotaOf(options.quota, retentionMs),
+    quota: quotaOf(options.quota, retentionMs),
     afterCrash: options.afterCrash ?? 'refuse',
     marksEffect: options.marksEffect ?? false,
     waitMs: duration('waitMs', options.waitMs ?? 0, 0),
@@ -239,9 +215,13 @@ function checkedRetention(retentionMs: number, leaseMs: number): number {
 
 /** Checks what a function of the caller says each time it is asked. */
 function quotaOf(
-  quota: NonNullable<RunOptions['quota']>,
+  quota: RunOptions['quota'],
   retentionMs: (caller: string) => number,
-): (caller: string) => Quota | undefined {
+): ((caller: string) => Quota | undefined) | undefined {
+  if (quota === undefined) return undefined
+  if (typeof quota !== 'function' && (typeof quota !== 'object' || quota === null)) {
+    throw invalid(`quota must be { keys, perMs } or a function of the caller, not ${quota}`)
+  }
   const ask = typeof quota === 'function' ? quota : () => quota
   return (caller) => {
     const asked = ask(caller)

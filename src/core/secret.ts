@@ -6,6 +6,7 @@
  */
 
 import { createHash, createHmac, createSecretKey, type KeyObject } from 'node:crypto'
+import { checkNames, type Names, said } from './known-options.ts'
 import { invalid } from './options.ts'
 
 /** 132 bits: nobody finds a second API key with the same digest. */
@@ -20,6 +21,11 @@ const RING_ID = /^[A-Za-z0-9_-]{1,16}$/
  * to whoever reads the store. Not for passwords: those can be guessed from a plain digest.
  */
 export function hashSecret(secret: string): string {
+  if (typeof secret !== 'string') {
+    throw invalid(
+      `hashSecret takes the caller's API key as a text, not ${said(secret)}: refuse requests without one first`,
+    )
+  }
   if (secret === '') throw invalid('hashSecret got an empty text; all such callers would be one')
   const digest = createHash('sha256').update('reprise caller 1\n').update(secret)
   return `sha_${digest.digest('base64url').slice(0, DIGEST_LENGTH)}`
@@ -44,6 +50,12 @@ export interface SecretRing {
   readonly acceptUnkeyed?: boolean
 }
 
+const RING: Names<SecretRing> = {
+  current: true,
+  keys: true,
+  acceptUnkeyed: true,
+}
+
 /** A ring that has been checked. */
 export interface OpenSecretRing {
   readonly acceptUnkeyed: boolean
@@ -64,6 +76,9 @@ interface RingKey {
 
 /** Checks a ring, once, at the start. Throws `reprise-options-invalid`; no secret is in its message. */
 export function openSecretRing(ring: SecretRing): OpenSecretRing {
+  checkNames('openSecretRing()', ring, RING)
+  if (typeof ring.keys !== 'object')
+    throw invalid(`keys of openSecretRing() must be secrets by id, not ${said(ring.keys)}`)
   const keys = Object.entries(ring.keys).map(([id, secret]) => openKey(id, secret))
   const current = keys.find(({ id }) => id === ring.current)
   if (current === undefined) throw invalid('the ring of secrets has no secret under its current id')

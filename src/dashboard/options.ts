@@ -5,6 +5,7 @@
  */
 
 import type { Admin, Payload, RequestAction } from '../admin/admin.ts'
+import { checkNames, type Names } from '../core/known-options.ts'
 import { invalid } from '../core/options.ts'
 import type { Clock } from '../engine/clock.ts'
 
@@ -127,6 +128,22 @@ export interface DashboardOptions {
 export type LabelColor = 'grey' | 'green' | 'orange' | 'red'
 
 const COLORS: readonly string[] = ['grey', 'green', 'orange', 'red'] satisfies LabelColor[]
+const OPTIONS: Names<DashboardOptions> = {
+  admin: true,
+  authorize: true,
+  basicAuth: true,
+  unsafeNoAuth: true,
+  readOnly: true,
+  label: true,
+  labelColor: true,
+  redact: true,
+  basePath: true,
+  origins: true,
+  refreshMs: true,
+  traceUrl: true,
+  callUrl: true,
+  clock: true,
+}
 const PASSWORD_LENGTH_MIN = 8
 const REFRESH_MS_MIN = 100
 const GUIDE = 'node_modules/reprise/docs/dashboard.md#who-may-see-it'
@@ -137,6 +154,7 @@ const GUIDE = 'node_modules/reprise/docs/dashboard.md#who-may-see-it'
  * @throws RepriseError `reprise-options-invalid`
  */
 export function checkOptions(options: DashboardOptions): void {
+  checkNames('createDashboard()', options, OPTIONS)
   const { authorize, basicAuth, unsafeNoAuth, basePath, labelColor, refreshMs } = options
   const ways = [authorize, basicAuth, unsafeNoAuth].filter((way) => way !== undefined)
   if (ways.length !== 1) throw invalid(waysFault(ways.length))

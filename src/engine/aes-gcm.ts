@@ -12,6 +12,7 @@
 import { createCipheriv, createDecipheriv } from 'node:crypto'
 import { SEAL_BROKEN } from '../core/error-table.ts'
 import { RepriseError } from '../core/errors.ts'
+import { checkNames, type Names, said } from '../core/known-options.ts'
 import { type Encryption, invalid } from '../core/options.ts'
 import { type Random, systemRandom } from './clock.ts'
 
@@ -23,6 +24,10 @@ export interface EncryptionKeys {
   readonly keys: Readonly<Record<string, Uint8Array>>
 }
 
+const RING: Names<EncryptionKeys> = {
+  current: true,
+  keys: true,
+}
 const IV_BYTES = 12
 const TAG_BYTES = 16
 
@@ -78,7 +83,10 @@ function keyOf(keys: EncryptionKeys['keys'], id: string): Uint8Array {
 }
 
 function checkedRing(ring: EncryptionKeys): EncryptionKeys {
+  checkNames('aesGcm()', ring, RING)
   const { current, keys } = ring
+  if (typeof keys !== 'object')
+    throw invalid(`keys of aesGcm() must be keys by id, not ${said(keys)}`)
   if (!Object.hasOwn(keys, current)) {
     throw invalid(`encryption.current names ${JSON.stringify(current)}, which is not in keys`)
   }

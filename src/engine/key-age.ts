@@ -7,6 +7,7 @@
 import { KEY_EXPIRED } from '../core/error-table.ts'
 import { RepriseError } from '../core/errors.ts'
 import { keyTimestamp } from '../core/key.ts'
+import { checkNames, type Names } from '../core/known-options.ts'
 import { invalid, whole } from '../core/options.ts'
 import { type Clock, systemClock } from './clock.ts'
 
@@ -57,6 +58,11 @@ export interface KeyAgeOptions {
  * @throws RepriseError `reprise-options-invalid`
  */
 export function keyAge(options: KeyAgeOptions): KeyAge {
+  checkNames('keyAge()', options, {
+    ageMsMax: true,
+    clock: true,
+    madeAt: true,
+  } satisfies Names<KeyAgeOptions>)
   const { ageMsMax, clock = systemClock, madeAt = keyTimestamp } = options
   whole('ageMsMax', ageMsMax, 1)
   return {

@@ -13,6 +13,7 @@ import {
 } from '../core/error-table.ts'
 import { isRepriseError, RepriseError } from '../core/errors.ts'
 import { recordId } from '../core/identity.ts'
+import { checkFunctions, checkNames, type Names, RUN_NAMES, said } from '../core/known-options.ts'
 import {
   invalid,
   type ResolvedRunOptions,
@@ -158,6 +159,7 @@ export interface AnyReprise<Tx> extends LeaseReprise, Partial<TransactionReprise
  * @throws RepriseError `reprise-options-invalid`
  */
 export function createReprise<Tx = never>(options: RepriseOptions<Tx>): Reprise<Tx> {
+  checkEngineOptions(options)
   const { store, clock = systemClock, random = systemRandom, onEvent, waiters = {} } = options
   const { perKeyMax = 1000, totalMax = 10_000 } = waiters
   const { replayCache = {} } = options
@@ -173,6 +175,39 @@ export function createReprise<Tx = never>(options: RepriseOptions<Tx>): Reprise<
   return new Engine(context, options)
 }
 
+const ENGINE: Names<RepriseOptions> = {
+  ...RUN_NAMES,
+  store: true,
+  replayCache: true,
+  waiters: true,
+  onEvent: true,
+  clock: true,
+  random: true,
+}
+const CACHE: Names<ReplayCacheOptions> = { bytesMax: true, ageMsMax: true }
+const WAITERS: Names<WaiterLimits> = { perKeyMax: true, totalMax: true }
+/** Enough to tell a store from a client, an address or the function that makes one. */
+const STORE = ['ready', 'claim', 'renew', 'finish']
+
+function checkEngineOptions<Tx>(options: RepriseOptions<Tx>): void {
+  const place = 'createReprise()'
+  if (typeof options === 'object' && typeof Reflect.get(Object(options), 'claim') === 'function') {
+    throw invalid(`${place} was given a store: give an object, createReprise({ store })`)
+  }
+  checkNames(place, options, ENGINE)
+  const asked =
+    'store must be what postgresStore(), sqliteStore(), redisStore() or memoryStore() gives'
+  checkFunctions(options.store, STORE, asked)
+  const { replayCache = {}, waiters = {}, onEvent } = options
+  if (replayCache !== false) checkNames(`replayCache of ${place}`, replayCache, CACHE)
+  checkNames(`waiters of ${place}`, waiters, WAITERS)
+  if (onEvent !== undefined && typeof onEvent !== 'function') {
+    throw invalid(
+      `onEvent must be a function, not ${said(onEvent)}: of a keeper or a logger it is their member onEvent`,
+    )
+  }
+}
+
 /** What other ways to run a request are built on. */
 export interface EngineParts<Tx> {
   readonly context: Context<Tx>
@@ -184,8 +219,9 @@ const engines = new WeakMap<object, EngineParts<unknown>>()
 
 /** The parts of an engine, for the layers above it. */
 export function partsOf<Tx>(reprise: LeaseReprise | TransactionReprise<Tx>): EngineParts<Tx> {
-  const parts = engines.get(reprise)
-  if (parts === undefined) throw invalid('reprise was not made by createReprise()')
+  const parts = engines.get(Object(reprise))
+  if (parts === undefined)
+    throw invalid(`reprise must be what createReprise() made, not ${said(reprise)}`)
   // Kept by the engine of this very object.
   return parts as EngineParts<Tx>
 }
@@ -225,6 +261,7 @@ class Engine<Tx> implements LeaseReprise, TransactionReprise<Tx> {
   }
 
   with(options: RunOptions): Engine<Tx> {
+    checkNames('with()', options, RUN_NAMES)
     return new Engine(this.#context, { ...this.#given, ...options })
   }
 

@@ -36,6 +36,7 @@ export interface TransactionRoute {
   readonly streams?: 'buffer' | 'bypass'
   readonly claim?: ClaimTime
   readonly transaction?: boolean | Isolation
+  readonly required?: boolean
 }
 
 /** Checks a route; see {@link checkTransactionRoute}. */
@@ -48,7 +49,12 @@ export type CheckTransactionRoute = (route: TransactionRoute) => void
  * @throws RepriseError `reprise-options-invalid`
  */
 export function checkTransactionRoute(route: TransactionRoute): void {
-  const { failOpen, streams, claim, transaction } = route
+  const { failOpen, streams, claim, transaction, required } = route
+  if (!TRANSACTIONS.has(transaction)) {
+    throw invalid(
+      `transaction must be true, false, 'read committed', 'repeatable read' or 'serializable', not ${JSON.stringify(transaction)}`,
+    )
+  }
   if (claim !== undefined && !transaction) throw invalid('claim is set, and transaction is not')
   if (failOpen === true) {
     throw invalid('failOpen and transaction exclude each other: a handler without store has no tx')
@@ -58,8 +64,17 @@ export function checkTransactionRoute(route: TransactionRoute): void {
       `streams: 'bypass' and transaction exclude each other: the answer has to be whole to be committed`,
     )
   }
+  if (required === false && transaction) {
+    throw invalid(
+      'required: false and transaction exclude each other: a request without a key has no transaction. Put such requests on a route of their own',
+    )
+  }
   checkClaim({ claim })
 }
+
+const TRANSACTIONS: ReadonlySet<unknown> = new Set([
+  ...[undefined, true, false, 'read committed', 'repeatable read', 'serializable'],
+])
 
 const CLAIM_TIMES: ReadonlySet<unknown> = new Set(['first', 'with-first-statement'])
 

@@ -187,7 +187,7 @@ export const EXPLANATIONS: Readonly<Record<ErrorCode, Explanation>> = {
   },
   'reprise-options-invalid': {
     happened:
-      'Thrown when Reprise, a store or a dialect is created with options that can not be right.',
+      'Thrown when Reprise, a store, a route or anything else is made with options that cannot be right: at start, never with a request. [Options and their mistakes](guides/options.md) lists what each mistake is told.',
     developer: 'The message names the option and what it may be.',
     operator: 'If the value comes from the environment, set it right and start again.',
   },

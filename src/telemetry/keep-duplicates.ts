@@ -5,6 +5,7 @@
  * @module
  */
 
+import { checkNames, type Names, said } from '../core/known-options.ts'
 import { invalid, whole } from '../core/options.ts'
 import { within } from '../engine/bounded.ts'
 import { type Cancel, type Clock, systemClock } from '../engine/clock.ts'
@@ -47,6 +48,13 @@ export interface DuplicatesOptions {
   readonly clock?: Clock
 }
 
+const OPTIONS: Names<DuplicatesOptions> = {
+  everyMs: true,
+  notesMax: true,
+  perRequestMax: true,
+  clock: true,
+}
+
 /** What {@link keepDuplicates} makes. */
 export interface DuplicatesKeeper {
   /** For `createReprise`. */
@@ -75,6 +83,10 @@ export function keepDuplicates(
   store: NoteStore,
   options: DuplicatesOptions = {},
 ): DuplicatesKeeper {
+  if (typeof Object(store).name !== 'string') {
+    throw invalid(`keepDuplicates() takes the store that the engine has, not ${said(store)}`)
+  }
+  checkNames('keepDuplicates()', options, OPTIONS)
   const { desk } = store
   if (desk === undefined) {
     throw invalid(`the ${store.name} store notes no duplicates: use PostgreSQL`)

@@ -5,6 +5,7 @@
  * @module
  */
 
+import { checkNames, type Names, said } from '../core/known-options.ts'
 import { invalid, whole } from '../core/options.ts'
 import { within } from '../engine/bounded.ts'
 import { type Cancel, type Clock, type Random, systemClock, systemRandom } from '../engine/clock.ts'
@@ -57,6 +58,14 @@ export interface StatsOptions {
   readonly random?: Random
 }
 
+const OPTIONS: Names<StatsOptions> = {
+  everyMs: true,
+  rowsMax: true,
+  operationsMax: true,
+  clock: true,
+  random: true,
+}
+
 /** What {@link keepStats} makes. */
 export interface StatsKeeper {
   /** For `createReprise`. */
@@ -85,6 +94,10 @@ export interface StatsKeeper {
  * @throws RepriseError `reprise-options-invalid` where the store keeps no counters
  */
 export function keepStats(store: StatsStore, options: StatsOptions = {}): StatsKeeper {
+  if (typeof Object(store).name !== 'string') {
+    throw invalid(`keepStats() takes the store that the engine has, not ${said(store)}`)
+  }
+  checkNames('keepStats()', options, OPTIONS)
   const { clock = systemClock, random = systemRandom } = options
   const counts = store.work?.counts ?? store.desk?.counts
   if (counts === undefined) {

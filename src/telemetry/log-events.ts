@@ -7,6 +7,7 @@
 
 import { causeCodeOf } from '../core/causes.ts'
 import { isRepriseError } from '../core/errors.ts'
+import { checkFunctions, checkNames, type Names } from '../core/known-options.ts'
 import type { EventType, RepriseEvent } from '../engine/events.ts'
 import type { WorkerNote } from './tally.ts'
 
@@ -70,11 +71,18 @@ const MESSAGES: Readonly<Record<EventType, string>> = {
  */
 export function logEvents(
   logger: Logger,
-  { levels = {} }: LogOptions = {},
+  options: LogOptions = {},
 ): {
   readonly onEvent: (event: RepriseEvent) => void
   readonly onWorkerEvent: (note: WorkerNote) => void
 } {
+  checkFunctions(
+    logger,
+    ['debug', 'info', 'warn', 'error'],
+    'logEvents() takes a logger, such as pino() or console',
+  )
+  checkNames('logEvents()', options, { levels: true } satisfies Names<LogOptions>)
+  const { levels = {} } = options
   const levelOf = (type: EventType | 'worker') => levels[type] ?? LEVELS[type]
   return {
     onEvent(event) {

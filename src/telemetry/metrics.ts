@@ -4,6 +4,7 @@
  * @module
  */
 
+import { checkNames, type Names } from '../core/known-options.ts'
 import { whole } from '../core/options.ts'
 import { type Clock, systemClock } from '../engine/clock.ts'
 import { COUNT_NAMES, type CountName, type Counts, noCounts } from '../engine/counts.ts'
@@ -44,6 +45,12 @@ export interface MetricsOptions {
    * @default the real one
    */
   readonly clock?: Clock
+}
+
+const OPTIONS: Names<MetricsOptions> = {
+  store: true,
+  operationsMax: true,
+  clock: true,
 }
 
 /** Every counter, sums included. */
@@ -101,6 +108,7 @@ export interface Metrics {
  * @throws RepriseError `reprise-options-invalid`
  */
 export function createMetrics(options: MetricsOptions = {}): Metrics {
+  checkNames('createMetrics()', options, OPTIONS)
   return new Collector(options)
 }
 

@@ -7,6 +7,7 @@
 
 import { causeCodeOf } from '../core/causes.ts'
 import { isRepriseError } from '../core/errors.ts'
+import { checkNames, type Names } from '../core/known-options.ts'
 import { whole } from '../core/options.ts'
 import { type Clock, systemClock } from '../engine/clock.ts'
 import type { OutcomeType, RepriseEvent } from '../engine/events.ts'
@@ -104,6 +105,14 @@ export interface OpenTelemetryOptions {
   readonly clock?: Clock
 }
 
+const OPTIONS: Names<OpenTelemetryOptions> = {
+  meter: true,
+  tracer: true,
+  store: true,
+  operationsMax: true,
+  clock: true,
+}
+
 /** What {@link openTelemetry} makes. */
 export interface OpenTelemetry {
   /** For `createReprise`. */
@@ -130,6 +139,7 @@ export interface OpenTelemetry {
  * @throws RepriseError `reprise-options-invalid`
  */
 export function openTelemetry(options: OpenTelemetryOptions): OpenTelemetry {
+  checkNames('openTelemetry()', options, OPTIONS)
   const { meter, tracer, store, operationsMax = 100, clock = systemClock } = options
   const labels = new Labels(whole('operationsMax', operationsMax, 0))
   const instruments = meter && new Instruments(meter, labels)

@@ -5,6 +5,7 @@
  */
 
 import { hostname } from 'node:os'
+import { checkFunctions, checkNames, type Names, said } from '../core/known-options.ts'
 import { invalid, whole } from '../core/options.ts'
 import type { Random } from '../engine/clock.ts'
 import type { JobPatience } from '../engine/work.ts'
@@ -168,6 +169,37 @@ export interface WorkerSettings<Tx> {
 
 const DAY_MS = 86_400_000
 
+const WORKERS: Names<WorkersOptions<unknown>> = {
+  operations: true,
+  sink: true,
+  enqueuer: true,
+  completer: true,
+  reaper: true,
+  node: true,
+  onEvent: true,
+}
+const ENQUEUER: Names<EnqueuerOptions> = {
+  everyMs: true,
+  batchMax: true,
+  timeoutMs: true,
+  retryMs: true,
+  retryMsMax: true,
+  attemptsMax: true,
+}
+const COMPLETER: Names<CompleterRunOptions> = {
+  everyMs: true,
+  concurrency: true,
+  unknownGraceMs: true,
+}
+const REAPER: Names<ReaperOptions> = {
+  everyMs: true,
+  batchMax: true,
+  shareMax: true,
+  leaseMs: true,
+  countsMs: true,
+  notesMs: true,
+}
+
 /**
  * Fills in the defaults.
  *
@@ -177,7 +209,18 @@ export function resolveWorkers<Tx>(
   options: WorkersOptions<Tx>,
   random: Random,
 ): WorkerSettings<Tx> {
+  checkNames('createWorkers()', options, WORKERS)
   const { operations = [], sink, enqueuer = {}, completer = {}, reaper = {}, onEvent } = options
+  if (!Array.isArray(operations)) {
+    throw invalid(`operations must be an array of what operation() made, not ${said(operations)}`)
+  }
+  if (sink !== undefined) {
+    const asked = 'sink must be a sink, such as functionSink(async (job) => …) gives'
+    checkFunctions(sink, ['deliver'], asked)
+  }
+  if (enqueuer !== false) checkNames('enqueuer of createWorkers()', enqueuer, ENQUEUER)
+  if (completer !== false) checkNames('completer of createWorkers()', completer, COMPLETER)
+  if (reaper !== false) checkNames('reaper of createWorkers()', reaper, REAPER)
   const names = operations.map(({ name }) => name)
   const twice = names.find((name, index) => names.indexOf(name) !== index)
   if (twice !== undefined) throw invalid(`two operations are named ${twice}`)

@@ -100,6 +100,16 @@ describe('the Fastify plugin', () => {
     )
   })
 
+  test('refuses a misspelt option of the plugin and of a route, and takes those of register', async () => {
+    const own = { requred: true } as Partial<FastifyOptions>
+    const refused = async () => fastify().register(idempotency, { reprise, caller, ...own })
+    await expect(refused()).rejects.toThrow('did you mean `required`?')
+    await app.register(idempotency, { reprise, caller, prefix: '/v1' } as FastifyOptions)
+    expect(() => app.post('/charges', { config: { idempotency: own } }, create)).toThrow(
+      '`requred` is no option of idempotent(): did you mean `required`?',
+    )
+  })
+
   test('comes after every hook that may refuse, and after the schema', async () => {
     await register()
     const schema = { body: { type: 'object', required: ['a'] } }

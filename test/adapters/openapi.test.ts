@@ -4,6 +4,7 @@ import { describe, expect, test } from 'vitest'
 import type { JsonSchema } from '../../src/adapters/json-schema.ts'
 import {
   describeOperation,
+  mergeOpenApi,
   type OpenApiFragment,
   openApiFragment,
 } from '../../src/adapters/openapi.ts'
@@ -378,3 +379,50 @@ function faultsIn(value: unknown, schema: JsonSchema | undefined, at = '$'): rea
   )
   return [...missing.map((name) => `${at}.${name} is missing`), ...members]
 }
+
+describe('mergeOpenApi', () => {
+  const fragment = () => openApiFragment({ caller: () => 'one' })
+  const document = () => ({
+    ...{ openapi: '3.1.0', tags: [{ name: 'charges' }] },
+    paths: {
+      '/charges': {
+        get: { responses: { 200: { description: 'All' } } },
+        post: { operationId: 'createCharge', responses: { 201: { description: 'Made' } } },
+      },
+      '/health': { get: { responses: {} } },
+    },
+    components: { schemas: { Charge: { type: 'object' } }, securitySchemes: { key: {} } },
+  })
+
+  test('keeps what the document has, and adds what the protection does', () => {
+    const given = document()
+    const merged = mergeOpenApi(given, { 'POST /charges': fragment() })
+
+    expect(given).toEqual(document())
+    expect(merged).toMatchObject({
+      ...{ openapi: '3.1.0', tags: given.tags, components: given.components },
+      paths: {
+        '/charges': { get: given.paths['/charges'].get },
+        '/health': given.paths['/health'],
+      },
+    })
+    expect(Object.keys(merged.components.schemas)).toEqual(['Charge', 'IdempotencyError_ietf'])
+    expect(merged.paths['/charges'].post).toEqual(
+      describeOperation(given.paths['/charges'].post, fragment()),
+    )
+    // A second route shares the schema.
+    const twice = { 'POST /charges': fragment(), 'GET /health': fragment() }
+    expect(() => mergeOpenApi(given, twice)).not.toThrow()
+  })
+
+  test('names the nearest operation where there is none such', () => {
+    expect(() => mergeOpenApi(document(), { 'POST /charge': fragment() })).toThrow(
+      'did you mean `POST /charges`?',
+    )
+  })
+
+  test('refuses to replace a schema of the document', () => {
+    const own = { ...document(), components: { schemas: { IdempotencyError_ietf: {} } } }
+    expect(() => mergeOpenApi(own, { 'POST /charges': fragment() })).toThrow('another schema')
+  })
+})

@@ -144,7 +144,7 @@ describe('C-07 errors', () => {
     const env = { DATABASE_URL: 'postgres://nobody:secret@127.0.0.1:1/none' }
     const { exit, stderr } = await cli(['migrate', 'status'], { cwd, env })
     expect(exit).toBe(5)
-    expect(stderr).toMatch(/error: The database can not be reached\./)
+    expect(stderr).toMatch(/error: The database can not be reached \(ECONNREFUSED\)\./)
     expect(stderr).toContain('ECONNREFUSED')
     expect(stderr).toMatch(/cause: Nothing listens/)
     expect(stderr).toMatch(/fix: +Start PostgreSQL/)

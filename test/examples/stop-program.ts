@@ -14,7 +14,8 @@ interface App {
   readonly server?: Server
   readonly default?: { readonly fetch: (request: Request) => Promise<Response> }
   readonly POST?: (request: Request, context: object) => Promise<Response>
-  readonly reprise: { close(): Promise<void> }
+  /** Absent where the framework allows no such export: a route of Next. */
+  readonly reprise?: { close(): Promise<void> }
   readonly pool?: { end(): Promise<void> }
 }
 
@@ -39,7 +40,7 @@ process.once('SIGTERM', async () => {
   })
   server.close()
   if (task.isPoolFirst) await app.pool?.end()
-  await app.reprise.close()
+  await app.reprise?.close()
   if (!task.isPoolFirst) await app.pool?.end()
 })
 // A server that listens on a port has an address of this kind.

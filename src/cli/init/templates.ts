@@ -48,6 +48,8 @@ export function engineModule(kind: ProjectKind, schema: string): string {
     `const store = postgresStore(pool, { schema: ${quotedText(schema)}, migrate: false })`,
     '// For the dashboard, `reprise stats` and `reprise keys tail`.',
     'const onEvent = combine(keepStats(store).onEvent, keepDuplicates(store).onEvent)',
+    '// Before the server listens: await reprise.ready(). On SIGTERM, after server.close():',
+    '// await reprise.close(); await pool.end()',
     'export const reprise = createReprise({ store, onEvent })',
     ...(usage.refusal === '' ? [] : ['', callerFunction(usage, isTypeScript)]),
     ...['', optionsText(kind, usage)],

@@ -5,10 +5,10 @@
  */
 
 import type { Admin, RequestDetail, RequestFilter, RequestState } from '../../admin/admin.ts'
+import { closest } from '../../core/suggest.ts'
 import { DESK_STATES } from '../../engine/desk.ts'
 import type { Context, Flag } from '../command.ts'
 import { CliError, usage } from '../errors.ts'
-import { closest } from '../suggest.ts'
 
 /** Flags that choose requests. */
 export const FILTER_FLAGS: readonly Flag[] = [

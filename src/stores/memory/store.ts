@@ -8,6 +8,7 @@
  */
 
 import { decide, isFresh } from '../../core/decide.ts'
+import { checkNames, type Names } from '../../core/known-options.ts'
 import type { Quota } from '../../core/quota.ts'
 import { isExpired, isFinished, type KeyRecord, statusOf } from '../../core/record.ts'
 import {
@@ -68,8 +69,11 @@ export interface MemoryDeskParts {
 /** What a store needs of a clock: the time that it goes by and, for operators, the time of day. */
 type StoreClock = Pick<Clock, 'now'> & Partial<Pick<Clock, 'unix'>>
 
+const OPTIONS: Names<MemoryStoreOptions> = { clock: true, desk: true }
+
 /** A store in this process's memory. */
 export function memoryStore(options: MemoryStoreOptions = {}): Store {
+  checkNames('memoryStore()', options, OPTIONS)
   return new MemoryStore(options.clock ?? systemClock, options.desk)
 }
 

@@ -1,5 +1,5 @@
-import { OPTIONS_INVALID } from '../../core/error-table.ts'
-import { RepriseError } from '../../core/errors.ts'
+import { checkFunctions, checkNames, type Names } from '../../core/known-options.ts'
+import { invalid } from '../../core/options.ts'
 import { type Clock, systemClock } from '../../engine/clock.ts'
 import type { TransactionSource } from './handles/source.ts'
 
@@ -62,16 +62,38 @@ const SCHEMA_BYTES_MAX = 63
 /** Names that need no escaping but double quotes around them, wherever they stand in the SQL. */
 const SCHEMA_PATTERN = /^[^\p{Cc}"'$\\]+$/u
 
+const OPTIONS: Names<PostgresTransactionOptions<unknown>> = {
+  schema: true,
+  migrate: true,
+  prepare: true,
+  listen: true,
+  clock: true,
+  transactions: true,
+}
+
 /**
  * Fills in defaults.
  *
  * @throws RepriseError `reprise-options-invalid` when the schema's name can not be used.
  */
-export function resolveOptions(options: PostgresStoreOptions = {}): PostgresSettings {
+export function resolveOptions(
+  options: PostgresStoreOptions & { readonly transactions?: unknown } = {},
+): PostgresSettings {
+  checkNames('postgresStore()', options, OPTIONS)
+  const { transactions } = options
+  if (transactions !== undefined) {
+    checkFunctions(
+      transactions,
+      ['transaction', 'query'],
+      'transactions must be what drizzleTransactions(db), kyselyTransactions(db) or another of them gives',
+    )
+  }
   const { schema = 'reprise', migrate = true, prepare = true, listen = true } = options
   const isReserved = schema.startsWith('pg_') || schema === 'information_schema'
   if (!SCHEMA_PATTERN.test(schema) || isReserved || Buffer.byteLength(schema) > SCHEMA_BYTES_MAX) {
-    throw new RepriseError(OPTIONS_INVALID, 'The option schema is no usable name')
+    throw invalid(
+      'schema must be a name of 1 to 63 bytes without quotes, $, backslashes and control characters, and none of PostgreSQL itself',
+    )
   }
   return { schema, migrate, prepare, listen, clock: options.clock ?? systemClock }
 }

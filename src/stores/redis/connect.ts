@@ -4,8 +4,9 @@
  * @module
  */
 
-import { OPTIONS_INVALID } from '../../core/error-table.ts'
-import { RepriseError } from '../../core/errors.ts'
+import type { RepriseError } from '../../core/errors.ts'
+import { said } from '../../core/known-options.ts'
+import { invalid } from '../../core/options.ts'
 import { NODE_REDIS, unsupported } from '../../core/versions.ts'
 import type { Connection } from './client.ts'
 import {
@@ -30,17 +31,22 @@ export type RedisClient = NodeRedisClient | NodeRedisCluster | IoredisClient | I
  * @throws RepriseError `reprise-options-invalid`, `reprise-version-unsupported`
  */
 export function connectionOf(client: RedisClient): Connection {
+  if (typeof client !== 'object' || client === null) throw unfit(client)
   if ('callBuffer' in client) {
-    if (client.options.keyPrefix) throw invalid('has a keyPrefix; use the option prefix instead')
+    if (client.options.keyPrefix) {
+      throw invalid('the client of redisStore() has a keyPrefix: use the option prefix instead')
+    }
     return 'nodes' in client ? ioredisClusterConnection(client) : ioredisConnection(client)
   }
   // Its commands take callbacks and give no promises.
   if ('send_command' in client) throw unsupported(NODE_REDIS, 'of version 3 or older')
   if ('masters' in client) return nodeRedisClusterConnection(client)
   if ('sendCommand' in client && 'duplicate' in client) return nodeRedisConnection(client)
-  throw invalid('is neither of node-redis nor of ioredis')
+  throw unfit(client)
 }
 
-function invalid(detail: string): RepriseError {
-  return new RepriseError(OPTIONS_INVALID, `The client of the Redis store ${detail}`)
+function unfit(client: unknown): RepriseError {
+  return invalid(
+    `redisStore() takes a connected client of node-redis or ioredis, not ${said(client)}: give redisStore(await createClient({ url }).connect())`,
+  )
 }

@@ -4,8 +4,8 @@
  * @module
  */
 
-import { OPTIONS_INVALID } from '../../core/error-table.ts'
-import { RepriseError } from '../../core/errors.ts'
+import { checkNames, type Names } from '../../core/known-options.ts'
+import { invalid } from '../../core/options.ts'
 
 /** What to do where Redis is set up so that it can forget records. */
 export type OnUnsafe = 'warn' | 'refuse' | 'ignore'
@@ -30,15 +30,22 @@ export interface RedisStoreOptions {
   readonly onUnsafe?: OnUnsafe
 }
 
+const OPTIONS: Names<RedisStoreOptions> = { prefix: true, onUnsafe: true }
+const WAYS: readonly OnUnsafe[] = ['warn', 'refuse', 'ignore']
+
 /**
  * Fills in the defaults.
  *
  * @throws RepriseError `reprise-options-invalid`
  */
 export function resolveOptions(options: RedisStoreOptions): Required<RedisStoreOptions> {
+  checkNames('redisStore()', options, OPTIONS)
   const { prefix = 'reprise:', onUnsafe = 'warn' } = options
   if (/[{}]/.test(prefix)) {
-    throw new RepriseError(OPTIONS_INVALID, 'The prefix of the Redis store has a brace')
+    throw invalid('prefix has a brace, to which Redis Cluster gives a meaning: leave it out')
+  }
+  if (!WAYS.includes(onUnsafe)) {
+    throw invalid(`onUnsafe must be 'warn', 'refuse' or 'ignore', not ${JSON.stringify(onUnsafe)}`)
   }
   return { prefix, onUnsafe }
 }

@@ -4,6 +4,7 @@
  * @module
  */
 
+import { checkFunctions } from '../../core/known-options.ts'
 import type { SqliteDatabase } from './client.ts'
 import { resolveOptions, type SqliteStoreOptions } from './options.ts'
 import { SqliteRecords, type SqliteStore } from './store.ts'
@@ -34,5 +35,10 @@ export function sqliteStore<Tx extends SqliteDatabase>(
   database: Tx,
   options: SqliteStoreOptions = {},
 ): SqliteStore<Tx> {
+  checkFunctions(
+    database,
+    ['exec', 'prepare'],
+    'sqliteStore() takes an open database, such as new Database(file)',
+  )
   return new SqliteRecords(database, resolveOptions(options))
 }

@@ -1,3 +1,4 @@
+import { checkNames, type Names } from '../../core/known-options.ts'
 import { invalid, whole } from '../../core/options.ts'
 import { type Clock, type Random, systemClock, systemRandom } from '../../engine/clock.ts'
 
@@ -63,12 +64,23 @@ export type SqliteSettings = Required<SqliteStoreOptions>
 /** Leaves room for the rest of the longest name within what databases and people can take. */
 const PREFIX = /^[a-z_][a-z0-9_]{0,39}$/i
 
+const OPTIONS: Names<SqliteStoreOptions> = {
+  prefix: true,
+  journal: true,
+  shared: true,
+  migrate: true,
+  busyMs: true,
+  clock: true,
+  random: true,
+}
+
 /**
  * Fills in the defaults and checks the result.
  *
  * @throws RepriseError `reprise-options-invalid`
  */
 export function resolveOptions(options: SqliteStoreOptions): SqliteSettings {
+  checkNames('sqliteStore()', options, OPTIONS)
   const { prefix = 'reprise_', journal = 'wal', busyMs = 4000 } = options
   if (!PREFIX.test(prefix) || /^sqlite_/i.test(prefix)) {
     throw invalid(

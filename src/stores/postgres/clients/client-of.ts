@@ -1,5 +1,6 @@
-import { OPTIONS_INVALID } from '../../../core/error-table.ts'
-import { RepriseError } from '../../../core/errors.ts'
+import type { RepriseError } from '../../../core/errors.ts'
+import { said } from '../../../core/known-options.ts'
+import { invalid } from '../../../core/options.ts'
 import { PG, PGLITE, POSTGRES_JS, unsupported } from '../../../core/versions.ts'
 import type { Client } from '../client.ts'
 import { type PgPool, type PgPoolClient, pgClient } from './pg.ts'
@@ -19,6 +20,9 @@ export type AnyClient =
  * `reprise-version-unsupported` for a version of it that can not work
  */
 export function clientOf(source: AnyClient, prepare: boolean): Client<unknown> {
+  if ((typeof source !== 'object' && typeof source !== 'function') || source === null) {
+    throw unfit(source)
+  }
   if ('unsafe' in source && 'begin' in source) {
     // Before, there was no way to have the bytes that the server sent.
     if (!('typed' in source)) throw unsupported(POSTGRES_JS, 'of version 2 or older')
@@ -32,8 +36,14 @@ export function clientOf(source: AnyClient, prepare: boolean): Client<unknown> {
     if (isPg7(source.options)) throw unsupported(PG, 'of version 7 or older')
     return pgClient(source, prepare)
   }
-  const detail = 'The client is neither a Pool of pg, nor an sql of postgres.js, nor a PGlite'
-  throw new RepriseError(OPTIONS_INVALID, detail)
+  throw unfit(source)
+}
+
+function unfit(source: unknown): RepriseError {
+  const ways = 'a Pool of pg, an sql of postgres.js or a PGlite'
+  return invalid(
+    `postgresStore() takes ${ways}, not ${said(source)}: give postgresStore(new Pool({ connectionString }))`,
+  )
 }
 
 /** Up to version 7 a pool had the class of its connections in its options. On Node 14 and later it never connects. */
