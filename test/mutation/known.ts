@@ -1,0 +1,102 @@
+/**
+ * Mistakes that no test noticed once, each of which does harm. `npm run proof` plants them every time.
+ *
+ * @module
+ */
+
+import type { Mutant } from './mutants.ts'
+import type { Source } from './source.ts'
+
+/** A mistake, given by the text that it replaces. */
+interface Known {
+  /** What goes wrong, in words. */
+  readonly what: string
+  readonly file: string
+  /** Stands in the file once. */
+  readonly find: string
+  readonly replace: string
+}
+
+const KNOWN: readonly Known[] = [
+  {
+    what: 'a call that may have happened counts as ended, and the provider is called twice',
+    file: 'src/phases/call-run.ts',
+    find: 'callKey: isOpen ? null : key',
+    replace: 'callKey: key',
+  },
+  {
+    what: 'a run that was not resumed asks for earlier calls, and one that was does not',
+    file: 'src/phases/call-run.ts',
+    find: 'if (!isNoted(work) || !place.isResumed) return toCall',
+    replace: 'if (!isNoted(work) && !place.isResumed) return toCall',
+  },
+  {
+    what: 'the second version of an API gets the answer of the first from the cache',
+    file: 'src/engine/replay-cache.ts',
+    find: 'if (version !== undefined) parts.push(version)',
+    replace: '',
+  },
+  {
+    what: 'a handler that asks for the signal after its lease has lapsed is never told',
+    file: 'src/engine/lease.ts',
+    find: 'if (this.#isLost) this.#lost.abort(new RepriseError(LEASE_LOST))',
+    replace: '',
+  },
+  {
+    what: 'the flags before a ciphertext can be changed by others',
+    file: 'src/engine/seal.ts',
+    find: "['reprise', VERSION, flags, id, part]",
+    replace: "['reprise', VERSION, id, part]",
+  },
+  {
+    what: 'an answer unpacks to any size',
+    file: 'src/engine/seal.ts',
+    find: '{ maxOutputLength: UNPACKED_BYTES_MAX }',
+    replace: '{}',
+  },
+  {
+    what: 'jobs stay locked after their batch could not be settled',
+    file: 'src/workers/enqueuer.ts',
+    find: 'await batch.rollback()',
+    replace: '',
+  },
+  {
+    what: 'a sink that goes on after its delivery writes into the next one',
+    file: 'src/workers/enqueuer.ts',
+    find: '.finally(() => access.end())',
+    replace: '',
+  },
+  {
+    what: 'a record that makes way leaves its attempts to the next one of its key',
+    file: 'src/stores/postgres/migrations/0008-quota.ts',
+    find: 'delete from reprise.attempts a where a.record_id = p_id;',
+    replace: '',
+  },
+  {
+    what: 'a lock that somebody else took meanwhile is thrown away',
+    file: 'src/client/file-locks.ts',
+    find: 'else await this.#files.moveForCertain(aside, name)',
+    replace: 'else await this.#files.remove(aside)',
+  },
+  {
+    what: 'a lock that somebody else took meanwhile counts as freed',
+    file: 'src/client/file-locks.ts',
+    find: 'const isTheirs = (await this.#files.read(aside)) === holder',
+    replace: 'const isTheirs = (await this.#files.read(aside)) !== undefined',
+  },
+]
+
+/** The known mistakes, in the sources as they are. */
+export function knownMutants(sources: readonly Source[]): readonly Mutant[] {
+  return KNOWN.map(({ what, file, find, replace }) => {
+    const source = sources.find(({ path }) => path === file)
+    const places = (source?.text.split(find).length ?? 1) - 1
+    if (source === undefined || places !== 1) {
+      throw new Error(`${file} has ${places} places to plant this in: ${what}`)
+    }
+    const start = source.text.indexOf(find)
+    const name = `${file}: ${what}`
+    const isText = file.includes('/stores/')
+    return { source, name, isText, kind: 'known', start, end: start + find.length, replacement: replace }
+  })
+}
