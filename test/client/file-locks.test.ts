@@ -28,7 +28,13 @@ function contested() {
   const beaten = () => {
     isBeaten = true
   }
-  return { folder, locks, holder, beaten, write: (text: string) => writeFileSync(join(folder, LOCK), text) }
+  return {
+    folder,
+    locks,
+    holder,
+    beaten,
+    write: (text: string) => writeFileSync(join(folder, LOCK), text),
+  }
 }
 
 describe('a lock that somebody else takes at the same moment', () => {

@@ -115,12 +115,14 @@ describe('the replay cache', () => {
       ['the path', { path: '/orders' }],
       ['the query', { query: 'dry=1' }],
       ['the type of the body', { contentType: 'text/plain' }],
-      ['the form of the body', { body: { form: 'text', text: '{"amount":100}' } }],
+      ['the form of the body', { body: { form: 'bytes', text: '{"amount":100}' } }],
       ['the version of the API', { version: '2' }],
     ])('gives nothing to a request that differs only in %s', (_, other) => {
       const cache = filled()
       const { compared, ...rest } = asking(100)
-      expect(cache.recall({ ...rest, compared: { ...compared, ...other } }, route, context)).toBeUndefined()
+      expect(
+        cache.recall({ ...rest, compared: { ...compared, ...other } }, route, context),
+      ).toBeUndefined()
 
       const versioned = new ReplayCache(new FakeClock(), { bytesMax: 10_000, ageMsMax: 100 })
       versioned.set(asked('a'), entry(1000))

@@ -88,7 +88,10 @@ describe('a sealed response', () => {
     const sealed = Buffer.concat([Uint8Array.of(2, 1), Buffer.from(BOMB, 'base64')])
     // Without what it unpacks to, which would take a minute to print.
     const opening = sealer().open('id', { status: 200, sealed })
-    const end = await opening.then(() => 'opened', ({ code, detail }) => [code, detail])
+    const end = await opening.then(
+      () => 'opened',
+      ({ code, detail }) => [code, detail],
+    )
     expect(end).toEqual(['reprise-seal-broken', 'It does not unpack'])
   })
 
@@ -158,13 +161,18 @@ describe('a sealed response', () => {
   })
 
   it('does not open once its flags were changed, which say whether it is compressed', async () => {
-    const options = { compressBytesMin: 1, encryption: aesGcm({ current: 'a', keys: { a: older } }) }
+    const options = {
+      compressBytesMin: 1,
+      encryption: aesGcm({ current: 'a', keys: { a: older } }),
+    }
     const place = { id: 'id', part: 'state' } as const
     const sealed = await seal(options, place, new Uint8Array(1000))
     expect(sealed[1]).toBe(3)
     const spoiled = Uint8Array.from(sealed).fill(2, 1, 2)
 
-    await expect(open(options, place, spoiled)).rejects.toMatchObject({ code: 'reprise-seal-broken' })
+    await expect(open(options, place, spoiled)).rejects.toMatchObject({
+      code: 'reprise-seal-broken',
+    })
   })
 
   it.each<[string, CapturedResponse['headers']]>([

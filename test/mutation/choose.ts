@@ -4,11 +4,13 @@
  * @module
  */
 
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import ts from 'typescript'
 import type { Chosen } from './lane.ts'
 import type { Mutant } from './mutants.ts'
 import { functionKey, type Reaching } from './reach.ts'
-import { type Folder, functionAround, nodeAt, nodesOf, type Source } from './source.ts'
+import { type Folder, functionAround, nodeAt, nodesOf, ROOT, type Source } from './source.ts'
 
 /** Where the tests of a folder's own lie. */
 const NEAR: Readonly<Record<Folder, RegExp>> = {
@@ -24,12 +26,12 @@ const NEAR: Readonly<Record<Folder, RegExp>> = {
 }
 
 /** How long the tests of a mistake may take together, by themselves, in milliseconds. */
-const NEAR_MS = 20_000
-const FAR_MS = 5_000
+const NEAR_MS = 12_000
+const FAR_MS = 3_000
 
 /** Files have costs of their own: databases, servers. */
-const NEAR_FILES = 16
-const FAR_FILES = 4
+const NEAR_FILES = 12
+const FAR_FILES = 3
 
 /** Chooses tests for mistakes. */
 export class Chooser {
@@ -37,6 +39,7 @@ export class Chooser {
   readonly #sources: readonly Source[]
   readonly #byFunction = new Map<string, Reaching[]>()
   readonly #byFile = new Map<string, Set<Reaching>>()
+  readonly #texts = new Map<string, string>()
   readonly #mentions = new Map<string, readonly Mention[]>()
 
   constructor(reaching: readonly Reaching[], sources: readonly Source[]) {
@@ -69,11 +72,19 @@ export class Chooser {
     }
     const users = this.#usersOf(mutant, node)
     const tests = new Set([...users].flatMap((key) => this.#byFunction.get(key) ?? []))
+    for (const test of this.#reaching) if (this.#imports(test.file, source)) tests.add(test)
     if (tests.size > 0) return [...tests]
     const inFile = this.#byFile.get(source.path)
     return inFile === undefined
       ? this.#reaching.filter(({ file }) => NEAR[source.folder].test(file))
       : [...inFile]
+  }
+
+  /** Whether the test file imports the source itself. */
+  #imports(file: string, { path }: Source): boolean {
+    const text = this.#texts.get(file) ?? readFileSync(join(ROOT, file), 'utf8')
+    this.#texts.set(file, text)
+    return text.includes(`/${path}'`)
   }
 
   /** The functions that use what is declared around the place, through other declarations. */
@@ -139,8 +150,10 @@ function namesAround(node: ts.Node): readonly string[] {
   const names: string[] = []
   for (let at = node; at !== undefined; at = at.parent) {
     if (ts.isPropertyAssignment(at)) return [at.name.getText()]
-    const isOuter = ts.isVariableDeclaration(at) && ts.isSourceFile(at.parent.parent.parent)
-    if (isOuter || ts.isFunctionDeclaration(at)) names.push(at.name?.getText() ?? '')
+    if (ts.isVariableDeclaration(at) && ts.isSourceFile(at.parent.parent.parent)) {
+      names.push(at.name.getText())
+    }
+    if (ts.isFunctionDeclaration(at)) names.push(at.name?.getText() ?? '')
   }
   return names
 }

@@ -122,7 +122,8 @@ function* ofObject({ properties }: ts.ObjectLiteralExpression): Iterable<Change>
 
 function* ofNumber(node: ts.NumericLiteral): Iterable<Change> {
   const number = Number(node.text)
-  if (!Number.isInteger(number) || number > COUNT_MAX || ts.isPropertyAssignment(node.parent)) return
+  const isCount = Number.isInteger(number) && number > 0 && number <= COUNT_MAX
+  if (!isCount || ts.isPropertyAssignment(node.parent)) return
   yield change(node, 'one more', String(number + 1))
 }
 

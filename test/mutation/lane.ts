@@ -14,7 +14,11 @@ import { ROOT, readSources } from './source.ts'
 /** What a lane is told. */
 export type Order =
   | { readonly kind: 'record'; readonly files: readonly string[] }
-  | { readonly kind: 'try'; readonly planted: Planted | undefined; readonly tests: readonly Chosen[] }
+  | {
+      readonly kind: 'try'
+      readonly planted: Planted | undefined
+      readonly tests: readonly Chosen[]
+    }
   | { readonly kind: 'end' }
 
 /** A file with a mistake in it. */
@@ -26,7 +30,8 @@ export interface Planted {
 /** Tests of one file. */
 export interface Chosen {
   readonly file: string
-  readonly ids: readonly string[]
+  /** All of them where none is named. */
+  readonly ids: readonly string[] | undefined
 }
 
 /** What a lane answers. */
@@ -126,7 +131,9 @@ function specification(file: string, ids?: readonly string[]): TestSpecification
 }
 
 async function record(files: readonly string[]): Promise<readonly Reaching[]> {
-  const { testModules } = await vitest.runTestSpecifications(files.map((file) => specification(file)))
+  const { testModules } = await vitest.runTestSpecifications(
+    files.map((file) => specification(file)),
+  )
   return testModules.flatMap((module) => {
     const passed = [...module.children.allTests('passed')]
     return passed.map((test) => ({
@@ -139,7 +146,10 @@ async function record(files: readonly string[]): Promise<readonly Reaching[]> {
   })
 }
 
-async function tried(next: Planted | undefined, tests: readonly Chosen[]): Promise<Failure | undefined> {
+async function tried(
+  next: Planted | undefined,
+  tests: readonly Chosen[],
+): Promise<Failure | undefined> {
   const changed = [planted, next].flatMap((one) => (one === undefined ? [] : [one.path]))
   planted = next
   for (const path of changed) vitest.invalidateFile(join(ROOT, path))
@@ -157,14 +167,18 @@ function firstFailure(
   for (const module of modules) {
     const [test] = module.children.allTests('failed')
     if (test !== undefined) return failureOf(module, test)
-    const [error] = [...module.errors(), ...[...module.children.allSuites()].flatMap((s) => s.errors())]
+    const [error] = [
+      ...module.errors(),
+      ...[...module.children.allSuites()].flatMap((s) => s.errors()),
+    ]
     if (error !== undefined) {
       return { file: module.relativeModuleId, id: '', title: '', message: error.message }
     }
   }
   const [error] = unhandled
   if (error === undefined) return undefined
-  const message = error instanceof Object && 'message' in error ? String(error.message) : String(error)
+  const message =
+    error instanceof Object && 'message' in error ? String(error.message) : String(error)
   return { file: '', id: '', title: '', message }
 }
 

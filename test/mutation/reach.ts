@@ -54,7 +54,16 @@ export function instrumented(source: Source): string {
 /** Folders of tests that may notice a mistake. */
 const TEST_FOLDERS = [
   ...['core', 'engine', 'phases', 'workers', 'stores', 'conformance', 'client', 'admin', 'holes'],
-  ...['behaviour', 'integration', 'apis', 'telemetry', 'simulation', 'mutation', 'adapters', 'hostile'],
+  ...[
+    'behaviour',
+    'integration',
+    'apis',
+    'telemetry',
+    'simulation',
+    'mutation',
+    'adapters',
+    'hostile',
+  ],
 ]
 
 /** Files that need a browser, or that are long and look at nothing of their own. */
@@ -88,7 +97,9 @@ export function readReach(): ReachCache {
   } catch {
     // The first run.
   }
-  return Object.fromEntries(Object.entries(known).filter(([file, { hash }]) => hash === hashOf(file)))
+  return Object.fromEntries(
+    Object.entries(known).filter(([file, { hash }]) => hash === hashOf(file)),
+  )
 }
 
 /** Keeps it for the next run. */
@@ -100,7 +111,10 @@ export function writeReach(cache: ReachCache): void {
 /** The hash of a file of the repository; empty when there is none. */
 export function hashOf(file: string): string {
   try {
-    return createHash('sha256').update(readFileSync(join(ROOT, file))).digest('hex').slice(0, 16)
+    return createHash('sha256')
+      .update(readFileSync(join(ROOT, file)))
+      .digest('hex')
+      .slice(0, 16)
   } catch {
     return ''
   }

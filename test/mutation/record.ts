@@ -17,7 +17,7 @@ const CHUNK_MS = 120_000
 export async function recordReach(say: (line: string) => void): Promise<readonly Reaching[]> {
   const cache = { ...readReach() }
   const files = testFiles()
-  const missing = process.env['ASIS'] ? [] : files.filter((file) => cache[file] === undefined)
+  const missing = files.filter((file) => cache[file] === undefined)
   const lane = new Lane(true)
   for (let from = 0; from < missing.length; from += CHUNK) {
     const chunk = missing.slice(from, from + CHUNK)

@@ -26,8 +26,12 @@ export class Results {
   /** Tests that do not. */
   readonly unfit: Set<string>
 
-  constructor(isFresh: boolean) {
-    const { verdicts, proven, unfit } = isFresh ? EMPTY : read()
+  readonly #isKept: boolean
+
+  /** @param isKept - whether what is found is written down for the next run */
+  constructor({ isFresh, isKept }: { isFresh: boolean; isKept: boolean }) {
+    const { verdicts, proven, unfit } = isFresh || !isKept ? EMPTY : read()
+    this.#isKept = isKept
     this.#verdicts = { ...verdicts }
     this.proven = new Set(proven)
     this.unfit = new Set(unfit)
@@ -42,6 +46,7 @@ export class Results {
   /** Keeps a verdict. */
   add({ name }: Mutant, state: string, verdict: Verdict): void {
     this.#verdicts[name] = { state, verdict }
+    if (!this.#isKept) return
     mkdirSync(CACHE, { recursive: true })
     const { proven, unfit } = this
     const kept: Kept = { verdicts: this.#verdicts, proven: [...proven], unfit: [...unfit] }

@@ -16,7 +16,7 @@ import { hashOf } from './reach.ts'
 import { recordReach } from './record.ts'
 import { Results } from './results.ts'
 import { sampled, shareOf } from './sample.ts'
-import { readSources } from './source.ts'
+import { readSources, type Source } from './source.ts'
 import { Trial, type Verdict } from './trial.ts'
 
 /** What is to be tried. */
@@ -43,14 +43,15 @@ interface Survivors {
 export async function runMutants(options: RunOptions): Promise<number> {
   const sources = readSources()
   const all = allMutants(sources)
-  const mutants = chosenOf(options.isKnown ? knownMutants(sources) : all, options)
+  const known = knownMutants(sources)
+  const mutants = options.isKnown ? [...known.keys()] : chosenOf(all, options)
   if (options.isList) {
     for (const { name } of mutants) console.log(name)
     return 0
   }
-  const chooser = new Chooser(await recordReach((line) => console.log(line)), sources)
   const started = performance.now()
-  const verdicts = await tryAll(mutants, { chooser, options })
+  const tests = options.isKnown ? known : await testsOf(mutants, sources)
+  const verdicts = await tryAll(tests, options)
   const minutes = ((performance.now() - started) / 60_000).toFixed(1)
   return report(all, verdicts, minutes)
 }
@@ -63,17 +64,24 @@ function chosenOf(all: readonly Mutant[], options: RunOptions): readonly Mutant[
   return sample === undefined ? inFiles : sampled(inFiles, sample, seed)
 }
 
+async function testsOf(
+  mutants: readonly Mutant[],
+  sources: readonly Source[],
+): Promise<ReadonlyMap<Mutant, readonly Chosen[]>> {
+  const chooser = new Chooser(await recordReach((line) => console.log(line)), sources)
+  return new Map(mutants.map((mutant) => [mutant, chooser.choose(mutant)]))
+}
+
 type Verdicts = ReadonlyMap<Mutant, Verdict>
 
 async function tryAll(
-  mutants: readonly Mutant[],
-  { chooser, options }: { chooser: Chooser; options: RunOptions },
+  mutants: ReadonlyMap<Mutant, readonly Chosen[]>,
+  options: RunOptions,
 ): Promise<Verdicts> {
-  const results = new Results(options.isFresh)
+  const results = new Results({ isFresh: options.isFresh, isKept: !options.isKnown })
   const verdicts = new Map<Mutant, Verdict>()
   const todo: { mutant: Mutant; tests: readonly Chosen[]; state: string }[] = []
-  for (const mutant of mutants) {
-    const tests = chooser.choose(mutant)
+  for (const [mutant, tests] of mutants) {
     const state = stateOf(mutant, tests)
     const known = results.of(mutant, state)
     if (known === undefined) todo.push({ mutant, tests, state })
@@ -102,7 +110,7 @@ async function tryAll(
 /** Changes when the mistake's file does, or a test that may notice it. */
 function stateOf({ source }: Mutant, tests: readonly Chosen[]): string {
   const hash = createHash('sha256').update(source.text)
-  for (const { file, ids } of tests) hash.update(`${file} ${hashOf(file)} ${ids.join()}`)
+  for (const { file, ids } of tests) hash.update(`${file} ${hashOf(file)} ${ids?.join() ?? ''}`)
   return hash.digest('hex').slice(0, 16)
 }
 
@@ -134,7 +142,9 @@ function report(all: readonly Mutant[], verdicts: Verdicts, minutes: string): nu
   }
   for (const [name, { noticed, counted }] of [...shares].sort(([a], [b]) => (a < b ? -1 : 1))) {
     const percent = ((100 * noticed) / counted).toFixed(1).padStart(5)
-    console.log(`${percent} % ${String(noticed).padStart(5)} of ${String(counted).padEnd(5)} ${name}`)
+    console.log(
+      `${percent} % ${String(noticed).padStart(5)} of ${String(counted).padEnd(5)} ${name}`,
+    )
   }
   const ends = [...verdicts.values()].map(({ end }) => end)
   const count = (end: Verdict['end']) => ends.filter((one) => one === end).length

@@ -13,7 +13,11 @@ export function shareOf({ source, isText }: Mutant): string {
 }
 
 /** As many of each share, as far as there are; the same for the same seed. */
-export function sampled(mutants: readonly Mutant[], count: number, seed: number): readonly Mutant[] {
+export function sampled(
+  mutants: readonly Mutant[],
+  count: number,
+  seed: number,
+): readonly Mutant[] {
   const chance = chanceOf(seed)
   const shares = new Map<string, Mutant[]>()
   for (const mutant of mutants) {

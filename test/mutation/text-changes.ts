@@ -25,7 +25,7 @@ const LANGUAGES = [
 ]
 
 const SQL =
-  /\b(select|insert into|update|delete from|where|create (or replace )?function|case when|begin|perform)\b/
+  /\b(select|insert into|update|delete from|where|create (or replace )?function|case when|perform)\s/
 const LUA = /redis\.p?call|\blocal\b|\bthen\b/
 
 /** Every change of the file's texts. */
@@ -55,7 +55,11 @@ function* sqlCuts(text: string): Iterable<Cut> {
   yield* swaps(text, /(?<=\b(?:where|and|or|on|when|if)\b[^\n=,;]*) (=) /g, SQL_COMPARED)
   yield* swaps(text, /\b(is not null|is null|not exists|exists|greatest|least)\b/g, SQL_WORDS)
   yield* swaps(text, /\b(is not distinct from|is distinct from|not in|desc)\b/g, SQL_WORDS)
-  yield* swaps(text, /(?<=\bnow\(\)|_timestamp\(\)|\bmoment\b|\bnow\b|_at\b|\bfence\b) ([+-]) /g, SIGNS)
+  yield* swaps(
+    text,
+    /(?<=\bnow\(\)|_timestamp\(\)|\bmoment\b|\bnow\b|_at\b|\bfence\b) ([+-]) /g,
+    SIGNS,
+  )
   yield* removals(text, /\b(for update|for share|skip locked|order by [^\n)]+)/g, 'leave out')
   yield* removals(text, /^\s*(perform [^;]+;|delete from [^;]+;|insert into [^;]+;)/gm, 'statement')
   yield* assignments(text)
@@ -71,22 +75,55 @@ function* luaCuts(text: string): Iterable<Cut> {
 }
 
 const SQL_COMPARED = new Map([
-  ...[['<', '<='], ['<=', '<'], ['>', '>='], ['>=', '>'], ['=', '<>'], ['<>', '=']] as const,
+  ...([
+    ['<', '<='],
+    ['<=', '<'],
+    ['>', '>='],
+    ['>=', '>'],
+    ['=', '<>'],
+    ['<>', '='],
+  ] as const),
 ])
 const LUA_COMPARED = new Map([
-  ...[['<', '<='], ['<=', '<'], ['>', '>='], ['>=', '>'], ['==', '~='], ['~=', '==']] as const,
+  ...([
+    ['<', '<='],
+    ['<=', '<'],
+    ['>', '>='],
+    ['>=', '>'],
+    ['==', '~='],
+    ['~=', '=='],
+  ] as const),
 ])
 const SQL_WORDS = new Map([
-  ...([['is null', 'is not null'], ['is not null', 'is null']] as const),
-  ...([['exists', 'not exists'], ['not exists', 'exists']] as const),
-  ...([['greatest', 'least'], ['least', 'greatest'], ['not in', 'in'], ['desc', '']] as const),
+  ...([
+    ['is null', 'is not null'],
+    ['is not null', 'is null'],
+  ] as const),
+  ...([
+    ['exists', 'not exists'],
+    ['not exists', 'exists'],
+  ] as const),
+  ...([
+    ['greatest', 'least'],
+    ['least', 'greatest'],
+    ['not in', 'in'],
+    ['desc', ''],
+  ] as const),
   ...([['is distinct from', 'is not distinct from']] as const),
   ...([['is not distinct from', 'is distinct from']] as const),
 ])
 const LUA_WORDS = new Map([
-  ...([['and', 'or'], ['or', 'and'], ['math.max', 'math.min'], ['math.min', 'math.max']] as const),
+  ...([
+    ['and', 'or'],
+    ['or', 'and'],
+    ['math.max', 'math.min'],
+    ['math.min', 'math.max'],
+  ] as const),
 ])
-const SIGNS = new Map([['+', '-'], ['-', '+']])
+const SIGNS = new Map([
+  ['+', '-'],
+  ['-', '+'],
+])
 
 function* swaps(text: string, pattern: RegExp, table: ReadonlyMap<string, string>): Iterable<Cut> {
   for (const match of text.matchAll(pattern)) {

@@ -61,8 +61,8 @@ export class Trial {
     const isFit = (id: string) => !this.#unfit.has(id)
     return tests
       .filter(({ file }) => isFit(file))
-      .map(({ file, ids }) => ({ file, ids: ids.filter(isFit) }))
-      .filter(({ ids }) => ids.length > 0)
+      .map(({ file, ids }) => ({ file, ids: ids?.filter(isFit) }))
+      .filter(({ ids }) => ids?.length !== 0)
   }
 
   /** Whether the test that failed passes without the mistake; if not, it is not asked again. */

@@ -1,7 +1,15 @@
 import type { PoolClient } from 'pg'
 import { describe, expect, it } from 'vitest'
-import { type CallSpec, foreignCall, operation, respond } from '../../src/phases/index.ts'
-import { happened, type Responded, unknown, willNotHappen } from '../../src/phases/index.ts'
+import {
+  type CallSpec,
+  foreignCall,
+  happened,
+  operation,
+  type Responded,
+  respond,
+  unknown,
+  willNotHappen,
+} from '../../src/phases/index.ts'
 import { anything, deed, request, seen, socketError, usePhases } from './phases-world.ts'
 
 type Spec = Pick<
@@ -110,7 +118,7 @@ describe('a record that makes way for another of its key', () => {
     let isDown = true
     const op = operation(
       'pay',
-      { reprise: world.other({ retentionMs: DAY_MS }), input: anything },
+      { reprise: world.other(), input: anything, retentionMs: DAY_MS },
       {
         started: foreignCall({
           repeat: 'never',
@@ -130,7 +138,7 @@ describe('a record that makes way for another of its key', () => {
     await world.age(2 * DAY_MS)
     isDown = false
     expect(seen(await op.run(request('k')))).toEqual(['executed', 201, 'ch_1'])
-    expect(await world.work.history(id)).toMatchObject([{ point: 'started', ending: 'done' }])
+    expect(await world.work.history(id)).toMatchObject([{ point: 'started', ending: 'responded' }])
     expect(await world.letters()).toMatchObject([{ cause: 'abandoned' }])
   })
 })
