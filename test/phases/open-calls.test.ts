@@ -10,6 +10,7 @@ import {
   unknown,
   willNotHappen,
 } from '../../src/phases/index.ts'
+import { freshOwner, rivalOf, sampleRequest } from '../../src/testing/contract/sample.ts'
 import { anything, deed, request, seen, socketError, usePhases } from './phases-world.ts'
 
 type Spec = Pick<
@@ -107,6 +108,31 @@ describe('a call that may be repeated, and of which nobody knows what became of 
     } finally {
       phases.begunCall = begunCall
     }
+  })
+})
+
+describe('a call that is noted as begun', () => {
+  const world = usePhases()
+
+  it('by a run that holds nothing changes nothing of the calls before', async () => {
+    const { phases } = world.work
+    const asked = sampleRequest({ recoveryPoint: 'started', input: new Uint8Array() })
+    const first = await world.store.claim(asked)
+    if (!('claim' in first)) throw new Error('It is not fresh.')
+    const attempt = { point: 'started', actor: 'request', tookMs: 0, callKey: 'k' } as const
+    expect(await phases.beginCall(first.claim, attempt, { deniesEarlier: false })).toBe(true)
+    await world.lapse()
+    const second = await world.store.claim(rivalOf(asked))
+    if (!('claim' in second)) throw new Error('It was not taken over.')
+
+    for (const lost of [
+      { ...second.claim, owner: freshOwner() },
+      { ...second.claim, fence: second.claim.fence + 1 },
+    ]) {
+      expect(await phases.beginCall(lost, attempt, { deniesEarlier: true })).toBe(false)
+      expect(await phases.begunCall(asked.id, 'started')).toBe('open')
+    }
+    expect(await phases.beginCall(second.claim, attempt, { deniesEarlier: true })).toBe(true)
   })
 })
 
