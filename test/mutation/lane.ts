@@ -177,8 +177,7 @@ function firstFailure(
   }
   const [error] = unhandled
   if (error === undefined) return undefined
-  const message =
-    error instanceof Object && 'message' in error ? String(error.message) : String(error)
+  const message = error instanceof Error ? error.message : JSON.stringify(error)
   return { file: '', id: '', title: '', message }
 }
 

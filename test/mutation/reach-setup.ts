@@ -13,10 +13,10 @@ declare module 'vitest' {
   }
 }
 
-const holder: typeof globalThis & { __repriseReached?: Set<string> } = globalThis
-holder.__repriseReached ??= new Set()
+const holder: typeof globalThis & { repriseReached?: Set<string> } = globalThis
+holder.repriseReached ??= new Set()
 
 afterEach(({ task }) => {
-  task.meta.reached = [...(holder.__repriseReached ?? [])]
-  holder.__repriseReached?.clear()
+  task.meta.reached = [...(holder.repriseReached ?? [])]
+  holder.repriseReached?.clear()
 })

@@ -34,7 +34,7 @@ export function instrumented(source: Source): string {
   for (const node of nodesOf(source.tree)) {
     if (!isFunction(node)) continue
     const { body } = node
-    const say = `globalThis.__repriseReached?.add(${JSON.stringify(functionKey(source, node))})`
+    const say = `globalThis.repriseReached?.add(${JSON.stringify(functionKey(source, node))})`
     if ('statements' in body) inserts.push({ at: body.getStart() + 1, text: `${say};` })
     else inserts.push({ at: body.getStart(), text: `(${say}, ` }, { at: body.end, text: ')' })
   }

@@ -49,7 +49,9 @@ export class Results {
     if (!this.#isKept) return
     mkdirSync(CACHE, { recursive: true })
     const { proven, unfit } = this
-    const kept: Kept = { verdicts: this.#verdicts, proven: [...proven], unfit: [...unfit] }
+    // Another run may have written meanwhile.
+    const verdicts = { ...read().verdicts, ...this.#verdicts }
+    const kept: Kept = { verdicts, proven: [...proven], unfit: [...unfit] }
     writeFileSync(FILE, JSON.stringify(kept))
   }
 }

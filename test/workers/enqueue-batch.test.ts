@@ -67,11 +67,11 @@ async function run(jobs: Batches, deliver: Sink<string>['deliver']) {
     batchMax: 10,
     timeoutMs: TIMEOUT_MS,
   }
-  let isOver = false
+  const state = { isOver: false }
   const ran = enqueue({ ...parts, patience }).finally(() => {
-    isOver = true
+    state.isOver = true
   })
-  for (let turns = 0; turns < 100 && !isOver; turns++) {
+  for (let turns = 0; turns < 100 && !state.isOver; turns++) {
     await turn()
     clock.advance(TIMEOUT_MS)
   }
@@ -178,7 +178,9 @@ describe('a batch of jobs', () => {
       return undefined
     })
     const before = jobs.log.length
-    await expect(kept?.within(async () => 'late')).rejects.toThrow()
+    await expect(kept?.within(async () => 'late')).rejects.toMatchObject({
+      code: 'reprise-transaction-over',
+    })
     expect(jobs.log).toHaveLength(before)
   })
 
