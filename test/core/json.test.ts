@@ -227,6 +227,11 @@ describe('canonicalValue', () => {
     )
   })
 
+  it('says the same of an object whose members are all undefined as of an empty one', () => {
+    expect(canonicalValue({ b: undefined, a: undefined })).toBe('{}')
+    expect(canonicalValue({ b: undefined, a: 1 })).toBe('{"a":1}')
+  })
+
   it('drops members that are undefined and asks values that know their own JSON', () => {
     const value = { b: undefined, a: new Date(0), c: -0 }
 

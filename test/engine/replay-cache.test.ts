@@ -110,6 +110,26 @@ describe('the replay cache', () => {
       expect(told).toEqual([])
     })
 
+    it.each<[string, Partial<RecallRequest['compared']>]>([
+      ['the method', { method: 'PUT' }],
+      ['the path', { path: '/orders' }],
+      ['the query', { query: 'dry=1' }],
+      ['the type of the body', { contentType: 'text/plain' }],
+      ['the form of the body', { body: { form: 'bytes', text: '{"amount":100}' } }],
+      ['the version of the API', { version: '2' }],
+    ])('gives nothing to a request that differs only in %s', (_, other) => {
+      const cache = filled()
+      const { compared, ...rest } = asking(100)
+      expect(
+        cache.recall({ ...rest, compared: { ...compared, ...other } }, route, context),
+      ).toBeUndefined()
+
+      const versioned = new ReplayCache(new FakeClock(), { bytesMax: 10_000, ageMsMax: 100 })
+      versioned.set(asked('a'), entry(1000))
+      given(versioned, 'a', { ...rest, compared: { ...compared, ...other } })
+      expect(versioned.recall(asking(100), route, context)).toBeUndefined()
+    })
+
     it('gives nothing that is too old, was forgotten, or had to make room', () => {
       const clock = new FakeClock()
       const aged = filled(clock)
