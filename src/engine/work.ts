@@ -143,7 +143,7 @@ export interface PhaseOpening {
   /** The database ends the transaction when this side is silent for so long, in milliseconds. */
   readonly leaseMs: number
   /** The database ends a statement that takes longer, in milliseconds, where it can. */
-  readonly timeoutMs: number
+  readonly statementMs: number
 }
 
 /** Phases, and the completer that drives them on. */

@@ -123,10 +123,12 @@ export class PhaseRun<Tx> {
 
   async #begin(isolation: Isolation, timeoutMs: number): Promise<OpenPhase<Tx>> {
     const { context, job, work, claim } = this.#passage
-    const { leaseMs } = job.options
+    const { leaseMs, storeTimeoutMs } = job.options
+    // Later than this side, so that the phase ends for one reason and not for either.
+    const statementMs = timeoutMs + storeTimeoutMs
     let isAwaited = true
     const begin = async () => {
-      const open = await work.phases.begin(claim, { isolation, leaseMs, timeoutMs })
+      const open = await work.phases.begin(claim, { isolation, leaseMs, statementMs })
       // It came after the caller had been told that the store is down: nobody will use it.
       if (!isAwaited) await open?.rollback()
       return open

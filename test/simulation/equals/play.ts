@@ -168,7 +168,7 @@ export class Play<Tx> {
     const claim = this.#claim(at)
     const isolation = choice < 0.5 ? 'serializable' : 'read committed'
     const open = await this.#work.phases.begin(claim, {
-      ...{ isolation, leaseMs: LEASE_MS, timeoutMs: HOUR_MS },
+      ...{ isolation, leaseMs: LEASE_MS, statementMs: HOUR_MS },
     })
     if (open === undefined) return 'not begun'
     try {

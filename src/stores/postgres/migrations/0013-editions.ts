@@ -203,17 +203,17 @@ $$;
 `
 
 const PHASES = `
--- As in step 3. p_timeout_ms: how long one statement of the phase may take, unless the user allows it
+-- As in step 3. p_statement_ms: how long one statement of the phase may take, unless the user allows it
 -- less. Without this a statement would go on, and keep its locks, when nobody waits for the phase.
 create function reprise.begin_phase(
-  p_id bytea, p_owner bytea, p_fence integer, p_idle_ms integer, p_timeout_ms integer
+  p_id bytea, p_owner bytea, p_fence integer, p_idle_ms integer, p_statement_ms integer
 ) returns boolean language plpgsql as $$
 declare
   given double precision :=
     extract(epoch from current_setting('statement_timeout')::interval) * 1000;
 begin
-  if p_timeout_ms is not null and (given = 0 or given > p_timeout_ms) then
-    perform set_config('statement_timeout', p_timeout_ms::text, true);
+  if p_statement_ms is not null and (given = 0 or given > p_statement_ms) then
+    perform set_config('statement_timeout', p_statement_ms::text, true);
   end if;
   return reprise.begin_phase(p_id, p_owner, p_fence, p_idle_ms);
 end

@@ -49,10 +49,10 @@ export class PostgresPhases<Tx> implements PhaseStore<Tx> {
 
   async begin(
     claim: Claim,
-    { isolation, leaseMs, timeoutMs }: PhaseOpening,
+    { isolation, leaseMs, statementMs }: PhaseOpening,
   ): Promise<OpenPhase<Tx> | undefined> {
     const { client, queries } = this.#parts
-    const bounds = [leaseMs, timeoutMs].map((ms) => {
+    const bounds = [leaseMs, statementMs].map((ms) => {
       return client.single ? null : Math.min(Math.ceil(ms), IDLE_MS_MAX)
     })
     const first = { statement: queries.begin_phase, values: [...holder(claim), ...bounds] }
