@@ -198,11 +198,13 @@ export class Context<Tx> {
   executed(job: Job, { outcome, response, askedAt }: Stored): Executed {
     const { retentionMs, origin } = job
     this.durations.observe(job.identity.operation, this.clock.now() - job.startedAt)
-    this.cache?.set(job, {
-      response: keptOf(job.options, response),
-      requestId: origin.requestId,
-      expiresAt: askedAt + retentionMs,
-    })
+    if (job.isServed !== false) {
+      this.cache?.set(job, {
+        response: keptOf(job.options, response),
+        requestId: origin.requestId,
+        expiresAt: askedAt + retentionMs,
+      })
+    }
     return { outcome, response, fate: 'stored', expiresInMs: retentionMs }
   }
 
@@ -248,7 +250,7 @@ export class Context<Tx> {
   #kept(job: Job, { requestId, expiresInMs }: Replay, response: OpenedResponse): Replayed {
     // Counted from before the store was asked, so that the cache never outlives the record.
     const expiresAt = job.startedAt + expiresInMs
-    this.cache?.set(job, { response, requestId, expiresAt })
+    if (job.isServed !== false) this.cache?.set(job, { response, requestId, expiresAt })
     return { outcome: 'replayed', response, requestId, expiresInMs }
   }
 }

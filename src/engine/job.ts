@@ -83,6 +83,12 @@ export interface Job {
    * than the record of its last claim was kept.
    */
   readonly input?: () => Promise<Uint8Array>
+  /**
+   * Whether a request waits for the answer; only these are answered from the replay cache.
+   *
+   * @default true
+   */
+  readonly isServed?: boolean
   /** As in a claim. */
   readonly writesFirst?: boolean
   readonly trace: Trace

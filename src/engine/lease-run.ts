@@ -140,6 +140,7 @@ export class LeaseRuns<Tx> {
       letters === undefined
         ? await this.#release(job, claim, 'suspend')
         : await persist(this.#context, job, () => letters.bury(claim, burialOf(job)))
+    if (letters !== undefined && released === 'done') this.#context.emit('dead_letter', job)
     return (released === 'lost' ? await this.#winner(job) : undefined) ?? { outcome: 'unknown' }
   }
 

@@ -205,6 +205,14 @@ export interface Undelivered {
   readonly isSinkDown?: boolean
 }
 
+/** What a statement answered. */
+export interface Executed {
+  readonly rows: readonly Readonly<Record<string, unknown>>[]
+}
+
+/** Executes one statement; `$1`, `$2` … in the text stand for the values. */
+export type Execute = (text: string, values: readonly unknown[]) => Promise<Executed>
+
 /** A batch of jobs, locked until it is settled. */
 export interface JobBatch<Tx> {
   readonly jobs: readonly StagedJob[]
@@ -212,6 +220,11 @@ export interface JobBatch<Tx> {
   readonly tx: Tx
   /** Runs `work` so that its failure undoes what it did on the `tx` it is given, and nothing else. */
   within<T>(work: (tx: Tx) => Promise<T>): Promise<T>
+  /**
+   * Executes statements on the transaction of an ORM, of which a sink knows nothing else. Absent
+   * where transactions are those of the driver.
+   */
+  execute?(tx: Tx): Execute
   /** Removes the delivered jobs, puts the others back, and commits. */
   settle(undelivered: readonly Undelivered[]): Promise<void>
   /** Leaves all of them where they are. Never throws. */

@@ -364,6 +364,7 @@ export class Operation<Tx, Input> implements Servable, Completable {
       identity: { id, caller, operation: this.name, key },
       request: `${id} ${fingerprint}`,
       ...{ fingerprint, fingerprints: [fingerprint], owner: claim.owner, origin, waitMs: 0 },
+      isServed: false,
       // The record is there: no quota is asked about it.
       ...{ retentionMs: options.retentionMs(caller), quota: undefined, options },
       ...{ startedAt: this.#context.clock.now(), trace: {} },

@@ -5,21 +5,18 @@
  */
 
 import { invalid } from '../core/options.ts'
+import type { Execute, Executed } from '../engine/work.ts'
+import type { Delivery } from '../workers/sink.ts'
 
-/** What a statement answered. */
-export interface Executed {
-  readonly rows: readonly Readonly<Record<string, unknown>>[]
-}
-
-/** Executes one statement. */
-export type Execute = (text: string, values: readonly unknown[]) => Promise<Executed>
+export type { Execute, Executed } from '../engine/work.ts'
 
 /** Settings of sinks whose queue lives in the same database. */
 export interface ExecuteOptions<Tx> {
   /**
    * How a statement is executed on the transaction, for handles of other libraries.
    *
-   * @default for the handles of pg, postgres.js and PGlite
+   * @default for the handles of pg, postgres.js and PGlite, and for every ORM that the store has its
+   * transactions from
    */
   readonly execute?: (tx: Tx) => Execute
 }
@@ -30,6 +27,14 @@ interface WithQuery {
 
 interface WithUnsafe {
   unsafe(text: string, values: unknown[]): PromiseLike<Executed['rows']>
+}
+
+/** How statements are executed on the transactions of a delivery. */
+export function executing<Tx>(
+  { execute }: ExecuteOptions<Tx>,
+  delivery: Pick<Delivery<Tx>, 'execute'>,
+): (tx: Tx) => Execute {
+  return execute ?? delivery.execute?.bind(delivery) ?? executeOn
 }
 
 /**

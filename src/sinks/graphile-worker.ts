@@ -5,7 +5,7 @@
  */
 
 import type { Sink, StagedJob } from '../workers/sink.ts'
-import { type ExecuteOptions, executeOn } from './execute.ts'
+import { type Execute, type ExecuteOptions, executing } from './execute.ts'
 import { addJob } from './queries.ts'
 import { sendWithin } from './sending.ts'
 
@@ -63,21 +63,20 @@ export interface GraphileWorkerSinkOptions<Tx> extends ExecuteOptions<Tx> {
  * createWorkers(reprise, { sink: graphileWorkerSink() })
  * ```
  */
-export function graphileWorkerSink<Tx>({
-  task = ({ name }) => name,
-  spec = () => ({}),
-  schema = 'graphile_worker',
-  execute = executeOn,
-}: GraphileWorkerSinkOptions<Tx> = {}): Sink<Tx> {
+export function graphileWorkerSink<Tx>(options: GraphileWorkerSinkOptions<Tx> = {}): Sink<Tx> {
+  const { task = ({ name }) => name, schema = 'graphile_worker' } = options
   const statement = addJob(schema)
-  const send = async (job: StagedJob, tx: Tx) => {
-    const { queueName, maxAttempts, priority } = spec(job)
+  const send = async (job: StagedJob, execute: Execute) => {
+    const { queueName, maxAttempts, priority } = options.spec?.(job) ?? {}
     const payload = JSON.stringify(job.args)
     const values = [task(job), payload, job.id, queueName, maxAttempts, priority]
-    await execute(tx)(statement, values)
+    await execute(statement, values)
   }
   return {
     name: 'graphile-worker',
-    deliver: (jobs, delivery) => sendWithin(jobs, delivery, send),
+    deliver: (jobs, delivery) => {
+      const execute = executing(options, delivery)
+      return sendWithin(jobs, delivery, (job, tx) => send(job, execute(tx)))
+    },
   }
 }

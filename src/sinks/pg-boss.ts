@@ -6,7 +6,7 @@
 
 import { PG_BOSS, unsupported } from '../core/versions.ts'
 import type { Sink, StagedJob } from '../workers/sink.ts'
-import { type ExecuteOptions, executeOn } from './execute.ts'
+import { type Execute, type ExecuteOptions, executing } from './execute.ts'
 import { sendWithin } from './sending.ts'
 
 /** What pg-boss executes its statements with. */
@@ -57,20 +57,13 @@ export interface PgBossSinkOptions<Tx> extends ExecuteOptions<Tx> {
  * ```
  * @throws RepriseError `reprise-version-unsupported`
  */
-export function pgBossSink<Tx>(
-  boss: PgBossClient,
-  {
-    queue = ({ name }) => name,
-    sendOptions = () => ({}),
-    execute = executeOn,
-  }: PgBossSinkOptions<Tx> = {},
-): Sink<Tx> {
+export function pgBossSink<Tx>(boss: PgBossClient, options: PgBossSinkOptions<Tx> = {}): Sink<Tx> {
   // Before there were queues to create, a job could not be given an id.
   if (!('createQueue' in boss)) throw unsupported(PG_BOSS, 'of version 9 or older')
-  const send = async (job: StagedJob, tx: Tx) => {
+  const { queue = ({ name }) => name, sendOptions = () => ({}) } = options
+  const send = async (job: StagedJob, run: Execute) => {
     const { id, args } = job
     const name = queue(job)
-    const run = execute(tx)
     const db: PgBossDb = {
       executeSql: async (text, values = []) => ({ rows: [...(await run(text, values)).rows] }),
     }
@@ -83,6 +76,9 @@ export function pgBossSink<Tx>(
   }
   return {
     name: 'pg-boss',
-    deliver: (jobs, delivery) => sendWithin(jobs, delivery, send),
+    deliver: (jobs, delivery) => {
+      const execute = executing(options, delivery)
+      return sendWithin(jobs, delivery, (job, tx) => send(job, execute(tx)))
+    },
   }
 }

@@ -4,10 +4,13 @@
  * @module
  */
 
-/** Adds a job to the queue of graphile-worker in `schema`. */
+/**
+ * Adds a job to the queue of graphile-worker in `schema`. The row that `add_job` gives is of a type
+ * that not every ORM can read.
+ */
 export function addJob(schema: string): string {
   return `
-    select ${identifier(schema)}.add_job(
+    select true as is_added from ${identifier(schema)}.add_job(
              identifier   => $1::text,
              payload      => $2::text::json,
              job_key      => $3::text,

@@ -25,14 +25,17 @@ export async function sendAll(
       ends.set(job.id, isDown(error) ? untried([job], error) : [refused(job, error)])
     }
   })
-  await Promise.race([Promise.all(sent), aborted(signal)])
+  const heard = new AbortController()
+  await Promise.race([Promise.all(sent), aborted(signal, heard.signal)])
+  heard.abort()
   return jobs.flatMap((job) => ends.get(job.id) ?? untried([job], signal.reason))
 }
 
-function aborted(signal: AbortSignal): Promise<void> {
+/** Resolves when the time is up; listens no longer than until `heard`. */
+function aborted(signal: AbortSignal, heard: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     if (signal.aborted) resolve()
-    signal.addEventListener('abort', () => resolve(), { once: true })
+    signal.addEventListener('abort', () => resolve(), { once: true, signal: heard })
   })
 }
 

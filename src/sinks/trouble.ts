@@ -4,6 +4,8 @@
  * @module
  */
 
+import { OPTIONS_INVALID } from '../core/error-table.ts'
+import { isRepriseError } from '../core/errors.ts'
 import { messageOf } from '../phases/message.ts'
 import type { StagedJob, Undelivered } from '../workers/sink.ts'
 
@@ -15,6 +17,7 @@ const CAUSES_MAX = 5
 
 /** Whether the queue can not be reached, or is not set up: no job is to blame for that. */
 export function isSinkTrouble(error: unknown): boolean {
+  if (isRepriseError(error) && error.code === OPTIONS_INVALID.code) return true
   let cause = error
   for (let depth = 0; depth < CAUSES_MAX && cause instanceof Error; depth++) {
     const code: unknown = Reflect.get(cause, 'code')

@@ -119,6 +119,7 @@ async function deliver<Tx>(
   const end = new AbortController()
   const late = new Late({ sink, timeoutMs: ms })
   const access = new TransactionAccess()
+  const execute = batch.execute?.bind(batch)
   const deliverIn = async (tx: Tx) => {
     const delivery = {
       tx,
@@ -127,6 +128,7 @@ async function deliver<Tx>(
         access.check()
         return batch.within(part)
       },
+      ...(execute && { execute }),
       signal: end.signal,
     }
     const work = sink.deliver(jobs, delivery).then((undelivered) => undelivered ?? [])

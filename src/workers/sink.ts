@@ -4,7 +4,7 @@
  * @module
  */
 
-import type { StagedJob, Undelivered } from '../engine/work.ts'
+import type { Execute, StagedJob, Undelivered } from '../engine/work.ts'
 
 export type { StagedJob, Undelivered } from '../engine/work.ts'
 
@@ -17,6 +17,12 @@ export interface Delivery<Tx> {
   readonly tx: Tx
   /** Runs `work` so that its failure undoes what it did on the `tx` it is given, and nothing else. */
   within<T>(work: (tx: Tx) => Promise<T>): Promise<T>
+  /**
+   * Executes statements on a `tx` of this delivery where that is one of an ORM.
+   *
+   * @default the transactions are those of pg, postgres.js or PGlite, which take statements themselves
+   */
+  execute?(tx: Tx): Execute
   /**
    * Aborted when the time is up. A sink that gives back what it has not taken by then, as
    * `isSinkDown`, is not handed again what it has.

@@ -6,14 +6,23 @@
 
 import { randomUUID } from 'node:crypto'
 import { inspect } from 'node:util'
+import { Logger, makeWorkerUtils } from 'graphile-worker'
+import PgBoss from 'pg-boss'
 import { describe, expect, it } from 'vitest'
 import type { Isolation } from '../../src/engine/transactions.ts'
 import { isRepriseError } from '../../src/index.ts'
 import { advance, operation, phase, respond } from '../../src/phases/index.ts'
 import { functionSink } from '../../src/sinks/function.ts'
+import { graphileWorkerSink } from '../../src/sinks/graphile-worker.ts'
+import { pgBossSink } from '../../src/sinks/pg-boss.ts'
 import { postgresStore, type Row, type TransactionSource } from '../../src/stores/postgres/index.ts'
 import type { KeptWay } from '../../src/testing/harness.ts'
-import { createWorkers, type StagedJob } from '../../src/workers/index.ts'
+import {
+  createWorkers,
+  type Sink,
+  type StagedJob,
+  type WorkerEvent,
+} from '../../src/workers/index.ts'
 import { describeTransactions } from '../conformance/describe.ts'
 import { EFFECT } from '../conformance/pg-ways.ts'
 import { harnessOf, poolOf } from '../conformance/postgres.harness.ts'
@@ -38,7 +47,74 @@ export function describeOrm<Tx>(title: string, make: MakeOrm<Tx>): void {
   describe(`phases with ${title}`, () => {
     phases(make)
   })
+  describe(`queues in the database with ${title}`, () => {
+    queues(make)
+  })
   describeHostile(title, make)
+}
+
+/** Sinks of queues that live in the same database. */
+function queues<Tx>(make: MakeOrm<Tx>): void {
+  const world = useWorld(make)
+
+  /** Stages two jobs, hands them over, and gives what the enqueuer said. */
+  async function handOver(sink: Sink<Tx>): Promise<readonly unknown[]> {
+    const { reprise } = world()
+    const staged = await reprise.runInTransaction(freshRequest(), async ({ stage }) => {
+      await stage('receipt', { to: 'ann', n: 1 })
+      return answer(await stage('receipt', { to: 'bob?', n: 2 }))
+    })
+    expect(staged.outcome).toBe('executed')
+    const said: unknown[] = []
+    const onEvent = ({ error }: WorkerEvent) => void (error !== undefined && said.push(error))
+    const workers = createWorkers(reprise, { sink, onEvent })
+    expect([await workers.enqueuer?.runOnce(), said]).toEqual([2, []])
+    return (await world().pool.query('select last_error from reprise.staged_jobs')).rows
+  }
+
+  it('hands jobs to pg-boss in the transaction that removes them', async () => {
+    const { url, pool } = world()
+    const boss = new PgBoss({ connectionString: url, supervise: false, schedule: false, max: 2 })
+    boss.on('error', () => {})
+    await boss.start()
+    try {
+      await boss.createQueue('receipt')
+      expect(await handOver(pgBossSink(boss))).toEqual([])
+      const { rows } = await pool.query(`select data from pgboss.job order by data ->> 'n'`)
+      const sent = [
+        { to: 'ann', n: 1 },
+        { to: 'bob?', n: 2 },
+      ]
+      expect(rows.map(({ data }) => data)).toEqual(sent)
+
+      // A job that pg-boss has is the same job.
+      const [job] = (await pool.query('select id::text as id from pgboss.job')).rows
+      await pool.query(
+        `insert into reprise.staged_jobs (job_id, record_id, staged_at, name, args)
+         values ($1::uuid, '', clock_timestamp(), 'receipt', '{}')`,
+        [job.id],
+      )
+      const workers = createWorkers(world().reprise, { sink: pgBossSink(boss) })
+      expect(await workers.enqueuer?.runOnce()).toBe(1)
+    } finally {
+      await boss.stop({ graceful: false, wait: true })
+    }
+  })
+
+  it('hands jobs to graphile-worker in the transaction that removes them', async () => {
+    const { pool } = world()
+    const utils = await makeWorkerUtils({ pgPool: pool, logger: new Logger(() => () => {}) })
+    await utils.migrate()
+    await utils.release()
+    expect(await handOver(graphileWorkerSink())).toEqual([])
+    const { rows } = await pool.query(
+      'select payload from graphile_worker._private_jobs order by id',
+    )
+    expect(rows.map(({ payload }) => payload)).toEqual([
+      { to: 'ann', n: 1 },
+      { to: 'bob?', n: 2 },
+    ])
+  })
 }
 
 async function makeHarness<Tx>(make: MakeOrm<Tx>) {

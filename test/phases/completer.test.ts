@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { createReprise } from '../../src/index.ts'
 import {
   advance,
   type CompleterOptions,
@@ -60,6 +61,22 @@ describe('the completer', () => {
       ['request', 'retry_later'],
       ['completer', 'responded'],
     ])
+  })
+
+  it('keeps no answer in a replay cache, which only requests are served from', async () => {
+    const reprise = createReprise({ store: world.store })
+    const state = { isDown: true }
+    const op = operation(
+      'make',
+      { reprise, input: anything, completer: { graceMs: 0, retryMs: 0 } },
+      { started: phase(async () => (state.isDown ? retryLater() : respond(201, 'made'))) },
+    )
+    await op.run(request('k'))
+    state.isDown = false
+    await createWorkers(reprise, { operations: [op] }).completer?.runOnce()
+    // What was kept would be given although the record is gone.
+    await world.pool.query('delete from reprise.records')
+    expect(seen(await op.run(request('k')))).toEqual(['executed', 201, 'made'])
   })
 
   it('leaves alone what is being worked on, and takes it when its lease is over', async () => {

@@ -18,6 +18,10 @@ describe('a record that recover() can not tell about', () => {
       expect(await open()).toMatchObject([{ cause: 'outcome_unknown', key: 'k-1', point: null }])
     }
 
+    expect(world.events.filter(({ type }) => type === 'dead_letter')).toMatchObject(
+      Array.from({ length: 3 }, () => ({ operation: 'pay' })),
+    )
+
     const [letter] = await open()
     expect(await world.settle(letter, 'happened', { status: 201, body: 'paid' })).toBe(true)
     expect(await reprise.run(REQUEST, breaks)).toMatchObject({ outcome: 'replayed' })

@@ -47,6 +47,26 @@ async function open() {
 describeSink({ name: 'rabbitmq', skip: url === undefined, open, twice: 2 })
 
 describe.skipIf(url === undefined)('the sink rabbitmq, by exchange', () => {
+  it('leaves nothing behind of the deliveries that a closed channel takes', async () => {
+    const warnings: Error[] = []
+    const note = (warning: Error) => void warnings.push(warning)
+    process.on('warning', note)
+    onTestFinished(() => void process.off('warning', note))
+    const world = await freshNode()
+    const sink = rabbitmqSink(() => connect(url ?? ''), {
+      route: ({ name }) => ({ exchange: 'no.such.exchange', routingKey: name }),
+    })
+    onTestFinished(() => sink.close())
+    await world.stageAll(async (stage) => {
+      for (let n = 0; n < 15; n++) await stage('job', { n })
+    })
+    expect(await enqueuerOf(world, sink).runOnce()).toBe(0)
+    expect(await jobRows(world)).toHaveLength(15)
+    // Warnings are told in the turn after.
+    await new Promise((resolve) => void setImmediate(resolve))
+    expect(warnings.map(({ name }) => name)).toEqual([])
+  })
+
   it('finds the one message for which the broker closes the channel', async () => {
     const world = await freshNode()
     const { name, arrived } = await queue()

@@ -42,10 +42,26 @@ describe('a database with the encoding LATIN1', () => {
   })
 })
 
+describe('a database with the encoding SQL_ASCII', () => {
+  it.each([
+    ['in lease mode', false],
+    ['in transaction mode', true],
+  ] as const)('holds every caller, whatever it is written in, %s', async (_, transaction) => {
+    const { ask, pool } = await service(transaction, 'SQL_ASCII')
+    for (const caller of ['Жанна', 'René', '\u{1F600}', '\uD83D']) {
+      expect([caller, await ask(caller)]).toMatchObject([caller, { status: 201 }])
+      expect([caller, await ask(caller)]).toMatchObject([caller, { status: 201, isReplayed: true }])
+    }
+    const many = await Promise.all(Array.from({ length: 40 }, (__, n) => ask(`Ж${n}`)))
+    expect(new Set(many.map(({ status }) => status))).toEqual(new Set([201]))
+    expect((await pool.query('select 1 from app_rows')).rowCount).toBe(44)
+  })
+})
+
 describe('a caller or an operation with a NUL character', () => {
   it.each([
     ['memory', async () => memoryStore()],
-    ['PostgreSQL', async () => postgresStore(await latin1())],
+    ['PostgreSQL', async () => postgresStore(await encodedIn('LATIN1'))],
   ] as [string, () => Promise<Store>][])('is refused for good with %s', async (_, open) => {
     const reprise = createReprise({ store: await open() })
     onTestFinished(() => reprise.close())
@@ -80,10 +96,9 @@ describe('a caller or an operation with a NUL character', () => {
   })
 })
 
-/** A pool on a database with the encoding LATIN1. */
-async function latin1(): Promise<Pool> {
-  const encoding = `encoding 'LATIN1' lc_collate 'C' lc_ctype 'C'`
-  const database = await temporaryDatabase(encoding)
+/** A pool on a database with an encoding of its own. */
+async function encodedIn(encoding: Encoding): Promise<Pool> {
+  const database = await temporaryDatabase(`encoding '${encoding}' lc_collate 'C' lc_ctype 'C'`)
   const pool = new Pool({ connectionString: database.url, max: 5 })
   onTestFinished(async () => {
     await pool.end()
@@ -92,8 +107,10 @@ async function latin1(): Promise<Pool> {
   return pool
 }
 
-async function service(transaction: boolean) {
-  const pool = await latin1()
+type Encoding = 'LATIN1' | 'SQL_ASCII'
+
+async function service(transaction: boolean, encoding: Encoding = 'LATIN1') {
+  const pool = await encodedIn(encoding)
   await pool.query('create table app_rows (n integer)')
   const reprise = createReprise({ store: postgresStore(pool) })
   onTestFinished(() => reprise.close())

@@ -8,6 +8,7 @@
  */
 
 import type { Isolation } from '../../engine/transactions.ts'
+import type { Execute } from '../../engine/work.ts'
 
 /** A statement with a name of its own, so that it can be prepared once per connection. */
 export interface Statement {
@@ -114,6 +115,8 @@ export interface Client<Tx> {
   begin(opening: Opening<Tx>): Promise<Session<Tx>>
   /** Opens a transaction that is begun later. Absent where that saves no flight. */
   readonly hold?: ((holding: Holding) => Promise<HeldSession<Tx>>) | undefined
+  /** Executes statements of a sink on a handle. Absent where the handle is known to sinks. */
+  execute?(handle: Tx): Execute
   /** Joins a transaction of the user's; `commit` and `rollback` leave it open. */
   join(tx: Tx, first: Call): Promise<Session<Tx>>
   /** Listens until told to stop. Absent where that would take the only connection there is. */

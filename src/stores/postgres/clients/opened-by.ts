@@ -7,9 +7,10 @@
 
 import { OPTIONS_INVALID } from '../../../core/error-table.ts'
 import { RepriseError } from '../../../core/errors.ts'
+import type { Executed } from '../../../engine/work.ts'
 import type { AppAccess } from '../access/app-access.ts'
 import { guardCalls } from '../access/calls.ts'
-import type { Call, Client, Rows } from '../client.ts'
+import type { Call, Client, Rows, Value } from '../client.ts'
 import { StatementFailed } from '../faults.ts'
 import type { TransactionSource } from '../handles/source.ts'
 import { type ParkedWire, park } from './parked.ts'
@@ -37,8 +38,36 @@ export function openedBy<Tx>(driver: Client<unknown>, source: TransactionSource<
       }
       return park((work) => source.transaction(work, isolation), wire, { first, ask })
     },
+    execute: (tx) => async (text, values) => ({
+      rows: await executeOn(source, tx, { text, values: values.map(plain) }),
+    }),
     join: (tx, first) => park((work) => nestedIn(source, tx, work), wire, { first }),
   }
+}
+
+/**
+ * Executes a statement of a queue's own. What it selects comes as JSON: an ORM may refuse to read a
+ * type that it does not know.
+ */
+async function executeOn<Tx>(
+  source: TransactionSource<Tx>,
+  tx: Tx,
+  { text, values }: { readonly text: string; readonly values: readonly Value[] },
+): Promise<Executed['rows']> {
+  // Rows are objects, or arrays, in which nobody finds a member by its name.
+  if (!/^\s*select\b/i.test(text)) return (await source.query(tx, text, values)) as Executed['rows']
+  const asJson = `select to_json(selected)::text as selected from (${text}) as selected`
+  const rows = await source.query(tx, asJson, values)
+  return rows.map((row) => JSON.parse(String(Object.values(row)[0])))
+}
+
+/** A value that every library takes: not all of them make JSON of an object. */
+function plain(value: unknown): Value {
+  if (value === undefined || value === null) return null
+  if (value instanceof Uint8Array) return value
+  if (value instanceof Date) return value.toISOString()
+  if (typeof value === 'number' || typeof value === 'boolean') return value
+  return typeof value === 'object' ? JSON.stringify(value) : String(value)
 }
 
 /** Anything that is given to a callback and takes statements is an object. */

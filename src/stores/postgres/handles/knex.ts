@@ -50,7 +50,8 @@ export function knexTransactions<Tx extends KnexTransaction>(
     async query(tx, text, values) {
       // Knex numbers placeholders itself, by their order.
       const bindings: Value[] = []
-      const unnumbered = text.replaceAll(/\$(\d+)/g, (_, number: string) => {
+      const escaped = text.replaceAll('?', '\\?')
+      const unnumbered = escaped.replaceAll(/\$(\d+)/g, (_, number: string) => {
         bindings.push(values[Number(number) - 1] ?? null)
         return '?'
       })

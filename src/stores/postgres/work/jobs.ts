@@ -80,7 +80,8 @@ export class PostgresJobs<Tx> implements JobStore<Tx> {
   }
 
   #batch(session: Session<Tx>, patience: JobPatience): JobBatch<Tx> {
-    const { queries } = this.#parts
+    const { queries, client } = this.#parts
+    const execute = client.execute?.bind(client)
     const { retryMs, retryMsMax, attemptsMax } = patience
     const jobs = session.rows.map(toJob)
     const numbers = new Map(session.rows.map((row, index) => [jobs[index]?.id, String(row[5])]))
@@ -90,6 +91,7 @@ export class PostgresJobs<Tx> implements JobStore<Tx> {
       jobs,
       tx: session.handle,
       within: (work) => session.nested(work),
+      ...(execute && { execute }),
       async settle(undelivered: readonly Undelivered[]) {
         const kept = new Set(undelivered.map(({ id }) => id))
         const failed = undelivered.filter(({ isSinkDown }) => isSinkDown !== true)
