@@ -50,8 +50,11 @@ export const FEATURES = [
 /** One of them. */
 export type Feature = (typeof FEATURES)[number]
 
-/** Those that no seed draws, because today's code is known to fail with them. */
-export const SWITCHED_OFF: ReadonlySet<Feature> = new Set<Feature>()
+/**
+ * Those that no seed draws, because today's code is known to fail with them. A phase without a time limit of
+ * its own that hangs holds its key in its process for ten minutes, longer than clients here insist.
+ */
+export const SWITCHED_OFF: ReadonlySet<Feature> = new Set<Feature>(['unlimited phases'])
 
 /** What a seed draws: of each, about a half. */
 export function drawFeatures(chance: Chance, without: ReadonlySet<Feature>): ReadonlySet<Feature> {

@@ -42,7 +42,9 @@ describe('migrations', () => {
     await Promise.all(nodes.map((node) => node.end()))
 
     const known = migrations('reprise').map(({ number, breaking }) => ({ number, breaking }))
-    expect(known.map(({ number }) => number)).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13])
+    expect(known.map(({ number }) => number)).toEqual([
+      1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14,
+    ])
     expect(await steps()).toEqual(known)
   })
 
