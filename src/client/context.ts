@@ -20,7 +20,7 @@ export interface Context
   readonly budgets: Budgets
   /** The origins that have shown that they honour keys. */
   readonly honours: Set<string>
-  /** Those among them whose answers show it by a header. */
+  /** Those among them that echo the key in every answer; a mark of replays is not in every answer. */
   readonly echoes: Set<string>
 }
 

@@ -149,7 +149,7 @@ export function deliveryOf(context: Context, operation: Operation, life: Life): 
     response = outcome.response
     const isForeign = isElsewhere(response, url)
     if (!isForeign && showsKeys(response, outcome.text, dialect)) honours.add(origin)
-    if (!isForeign && isHonoured(response, dialect)) echoes.add(origin)
+    if (!isForeign && response.headers.has(dialect.header)) echoes.add(origin)
     const meaning = meaningOf(response, outcome.text, dialect)
     if (meaning === 'later') return retry('failed')
     if (meaning === 'refused' && isAmbiguous) return meaning

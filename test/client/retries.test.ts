@@ -366,6 +366,13 @@ describe('a redirect that is not followed', () => {
 describe('a server that gives no sign of honouring keys', () => {
   const plain: Step = { status: 201, body: '{}' }
 
+  it('but marks replays is believed when it answers what is no replay', async () => {
+    const replay: Step = { status: 201, headers: { 'Idempotent-Replayed': 'true' }, body: '{}' }
+    const { client } = world(['cut', replay, inProgress, plain])
+    await client.post('charges', post)
+    expect(await client.post('charges', post)).toMatchObject({ attempts: 2, replayed: false })
+  })
+
   it('but says that a key is in progress is believed when it answers', async () => {
     const { client } = world([inProgress, plain])
     expect(await client.post('charges', post)).toMatchObject({ attempts: 2, protected: false })

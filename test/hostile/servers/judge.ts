@@ -135,7 +135,8 @@ function ofJournal(
   }
   const names = new Set(world.names())
   for (const name of world.planted)
-    if (!names.has(name)) found.push(`${name}, which is not the client's, was removed`)
+    if (!names.has(name))
+      found.push('something in the journal that is not of the client was removed')
   const rest = [...names].filter((name) => /\.(tmp|lock)$/.test(name) && !world.planted.has(name))
   if (rest.length > 0)
     found.push(`${rest.map((name) => name.replace(/^.*\./, '')).join()} left behind`)

@@ -164,6 +164,12 @@ function operationOf(
   const origin = chance.pick(0, 0, 1, 2)
   const fates: Fate[] = []
   const kind = KINDS[origin] ?? 'honours'
+  // The usual way to lose a session: the effect is there, its answer is not, and then comes a login page.
+  if (chance.happens(0.1)) {
+    const to = chance.pick('login' as const, 'login', 'foreign')
+    fates.push({ kind: 'cut', at: chance.fraction(), isReset: chance.happens(0.5) })
+    fates.push({ kind: 'redirect', status: chance.pick(302, 303, 307), to })
+  }
   while (chance.happens(isCalm ? 0.3 : 0.7) && fates.length < 6)
     fates.push(fateOf(chance, { hello, kind }))
   return {

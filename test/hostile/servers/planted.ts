@@ -76,7 +76,7 @@ export const PLANTED: readonly Planted[] = [
         replace: '',
       },
     ],
-    seeds: 2_000,
+    seeds: 1_000,
   },
   {
     what: 'a container takes the files of another for left behind',

@@ -284,16 +284,16 @@ export class World {
 
   /** Lets time pass until a promise is settled; `false` when that takes too long. */
   async until(promise: Promise<unknown>, msMax: number): Promise<boolean> {
-    let isOver = false
+    const state = { isOver: false }
     void promise.finally(() => {
-      isOver = true
+      state.isOver = true
     })
     await this.quiet()
     const end = this.clock.now() + msMax
-    while (!isOver && this.clock.now() < end) {
+    while (!state.isOver && this.clock.now() < end) {
       await this.advance(Math.max(0.001, Math.min(end, this.clock.nextDue()) - this.clock.now()))
     }
-    return isOver
+    return state.isOver
   }
 
   /** Waits until nothing moves any more without time passing. */
@@ -335,7 +335,8 @@ export class World {
         fraction: () => 0.5,
       },
       journal: this.#journal(made as Process),
-      fetch: (input, init) => this.#fetch(ofProcess(), String(input), init),
+      // The client gives addresses as texts.
+      fetch: (input, init) => this.#fetch(ofProcess(), input as string, init),
       caller: () => {
         if (this.#fault('caller') !== undefined) throw new Error('nobody knows who is logged in')
         return session.user
@@ -408,7 +409,9 @@ export class World {
         return
       this.damaged.add(op)
       write(name, text.slice(0, Math.floor(share * (text.length - 1))))
-      this.planted.add(name)
+      // Who is at work on an operation writes over its entry, or removes it.
+      const isLeft = this.asked.every((asked) => asked.op !== op || asked.told !== undefined)
+      if (isLeft) this.planted.add(name)
       return
     }
     if (how === 'left-over') {
@@ -458,11 +461,7 @@ export class World {
       async (argument: never): Promise<unknown> => {
         if (death.signal.aborted) return never()
         // The answer comes after the fault, so that it counts when it fails after it has worked.
-        const result = await this.#meeting(
-          verb,
-          death.signal,
-          () => real[verb](argument) as Promise<unknown>,
-        )
+        const result = await this.#meeting(verb, death.signal, () => real[verb](argument))
         if (death.signal.aborted) return never()
         if (verb !== 'lock' || typeof result !== 'function') return result
         return async () =>
@@ -471,7 +470,7 @@ export class World {
             : this.#during(`release ${++this.#ids}`, async () => (result as () => unknown)())
       },
     ])
-    return Object.fromEntries(wrapped) as unknown as JournalStore
+    return Object.fromEntries(wrapped)
   }
 
   /** Does something, with the fault that it meets. */
@@ -546,7 +545,7 @@ export class World {
         const text = response.text.bind(response)
         response.text = () => text().finally(over)
       }
-      return death.signal.aborted ? never() : response
+      return death.signal.aborted ? await never() : response
     } catch (error) {
       over()
       if (death.signal.aborted) return never()
