@@ -28,7 +28,12 @@ export const ChangedTask = z
   })
 
 /** How tasks are protected. */
-export const tasksPolicy = { dialect: tasks, caller: accountOf, transaction: true } as const
+export const tasksPolicy = {
+  dialect: tasks,
+  caller: accountOf,
+  transaction: true,
+  required: false,
+} as const
 
 /** A task as clients see it, with times in Unix seconds. */
 const TASK = `

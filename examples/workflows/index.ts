@@ -41,7 +41,7 @@ export { workflowsSchema } from './schema.ts'
 
 /** How runs are protected. */
 export const workflowsPolicy = {
-  ...{ dialect: workflows, transaction: true },
+  ...{ dialect: workflows, transaction: true, required: false },
   ...{ caller: organisationOf, requestId: requestIdOf },
 } as const
 

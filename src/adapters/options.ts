@@ -81,9 +81,10 @@ export interface HttpOptions<Req, Tx = unknown> extends RunOptions {
    */
   readonly methods?: readonly string[]
   /**
-   * Whether a request without a key is refused.
+   * Whether a request without a key is refused. With `false` and `transaction`, such a request runs
+   * without a transaction of the store.
    *
-   * @default as the dialect says
+   * @default `true` with `transaction`, else as the dialect says
    */
   readonly required?: boolean
   /**

@@ -9,6 +9,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { basename, join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
+import { RUN_NAMES } from '../core/known-options.ts'
 import { closest } from '../core/suggest.ts'
 import { CliError } from './errors.ts'
 
@@ -50,6 +51,8 @@ export async function openProject(cwd: string, asked: string | undefined): Promi
 /** What the configuration may hold: what flags, commands and `doctor` read. */
 const CONFIG: readonly string[] = [
   ...['databaseUrl', 'schema', 'driver', 'connectTimeout', 'author', 'host', 'port'],
+  // Those of runs are for `doctor`, which looks whether they go together.
+  ...Object.keys(RUN_NAMES),
   ...['role', 'reprise', 'operations', 'sink', 'retryWindowMs'],
 ]
 

@@ -220,7 +220,7 @@ function quotaOf(
 ): ((caller: string) => Quota | undefined) | undefined {
   if (quota === undefined) return undefined
   if (typeof quota !== 'function' && (typeof quota !== 'object' || quota === null)) {
-    throw invalid(`quota must be { keys, perMs } or a function of the caller, not ${quota}`)
+    throw invalid(`quota must be { keys, perMs } or a function of the caller, not ${String(quota)}`)
   }
   const ask = typeof quota === 'function' ? quota : () => quota
   return (caller) => {

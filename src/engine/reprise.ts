@@ -187,7 +187,7 @@ const ENGINE: Names<RepriseOptions> = {
 const CACHE: Names<ReplayCacheOptions> = { bytesMax: true, ageMsMax: true }
 const WAITERS: Names<WaiterLimits> = { perKeyMax: true, totalMax: true }
 /** Enough to tell a store from a client, an address or the function that makes one. */
-const STORE = ['ready', 'claim', 'renew', 'finish']
+const STORE = ['ready', 'claim']
 
 function checkEngineOptions<Tx>(options: RepriseOptions<Tx>): void {
   const place = 'createReprise()'

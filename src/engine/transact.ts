@@ -36,7 +36,6 @@ export interface TransactionRoute {
   readonly streams?: 'buffer' | 'bypass'
   readonly claim?: ClaimTime
   readonly transaction?: boolean | Isolation
-  readonly required?: boolean
 }
 
 /** Checks a route; see {@link checkTransactionRoute}. */
@@ -49,7 +48,7 @@ export type CheckTransactionRoute = (route: TransactionRoute) => void
  * @throws RepriseError `reprise-options-invalid`
  */
 export function checkTransactionRoute(route: TransactionRoute): void {
-  const { failOpen, streams, claim, transaction, required } = route
+  const { failOpen, streams, claim, transaction } = route
   if (!TRANSACTIONS.has(transaction)) {
     throw invalid(
       `transaction must be true, false, 'read committed', 'repeatable read' or 'serializable', not ${JSON.stringify(transaction)}`,
@@ -62,11 +61,6 @@ export function checkTransactionRoute(route: TransactionRoute): void {
   if (streams === 'bypass') {
     throw invalid(
       `streams: 'bypass' and transaction exclude each other: the answer has to be whole to be committed`,
-    )
-  }
-  if (required === false && transaction) {
-    throw invalid(
-      'required: false and transaction exclude each other: a request without a key has no transaction. Put such requests on a route of their own',
     )
   }
   checkClaim({ claim })

@@ -185,6 +185,12 @@ describe.each(['express', 'fastify'] as const)('@Idempotent() on %s', (platform)
 
   test.each([
     ['a method', [Idempotent({ methods: [] })], [], /methods is empty/],
+    [
+      'a typing mistake',
+      [Idempotent({ requred: true } as object)],
+      [],
+      /did you mean `required`\?/,
+    ],
     ['a class', [], [Idempotent({ transaction: true })], /the store has no transactions/],
     [
       'both',

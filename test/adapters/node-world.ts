@@ -28,8 +28,12 @@ export function guarded(
   handle: NodeHandler<IncomingMessage>,
   options: Options = {},
 ): (request: IncomingMessage, response: ServerResponse) => void {
-  const reprise = createReprise({ store: memoryStore(), ...options })
-  return idempotent(reprise, { caller: () => 'me', ...options }, handle)
+  const { store = memoryStore(), clock, random, onEvent, replayCache, waiters, ...route } = options
+  const given = Object.entries({ store, clock, random, onEvent, replayCache, waiters })
+  const engine = Object.fromEntries(given.filter(([, value]) => value !== undefined))
+  // What was given, without what was not.
+  const reprise = createReprise(engine as unknown as RepriseOptions)
+  return idempotent(reprise, { caller: () => 'me', ...route }, handle)
 }
 
 export function client(port: number): Socket {

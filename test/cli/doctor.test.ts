@@ -157,6 +157,14 @@ describe('C-24 doctor', () => {
     expect(checks(warned.document).get('retention')?.level).toBe('warn')
   })
 
+  test('refuses a configuration with a name that no command reads, and names the nearest', async () => {
+    const cwd = project({ 'reprise.config.mjs': 'export default { shema: "app" }' }, ['pg'])
+    const { exit, stderr } = await world.on(['migrate', 'status'], { cwd })
+    expect(exit).toBe(2)
+    expect(stderr).toContain('reprise.config.mjs has `shema`, which nothing reads.')
+    expect(stderr).toContain('Did you mean `schema`?')
+  })
+
   test('C-26 --fix mends what is safe, each confirmed', async () => {
     const refused = await world.on(['doctor', '--fix'])
     expect(refused.exit).toBe(6)

@@ -36,7 +36,7 @@ const reprise = () => createReprise({ store: store() })
 const withTransactions = () => createReprise({ store: postgresStore(pool as never) })
 
 /** An option of `createReprise`. */
-const engine = (options: object) => () => createReprise({ store: store(), ...options } as never)
+const engine = (options: object) => () => createReprise({ store: store(), ...options })
 /** An option of a route. */
 const route = (options: object) => () => express(reprise(), { caller, ...options } as never)
 const transactional = (options: object) => () =>
@@ -127,10 +127,6 @@ export const WRONG: readonly (readonly [written: string, call: () => unknown])[]
     transactional({ transaction: true, streams: 'bypass' }),
   ],
   [
-    'idempotent(reprise, { caller, transaction: true, required: false })',
-    transactional({ transaction: true, required: false }),
-  ],
-  [
     'idempotent(reprise, handler, { caller }) of reprise/fetch',
     () => fetchHandler(reprise(), (() => {}) as never, { caller } as never),
   ],
@@ -218,8 +214,5 @@ export const WRONG: readonly (readonly [written: string, call: () => unknown])[]
   ['createMetrics(store)', () => createMetrics(store() as never)],
   ['openTelemetry({ metre })', () => openTelemetry({ metre: {} } as never)],
   ['logEvents()', () => logEvents(undefined as never)],
-  [
-    `logEvents(pino, { level: 'info' })`,
-    () => logEvents(console as never, { level: 'info' } as never),
-  ],
+  [`logEvents(pino, { level: 'info' })`, () => logEvents(console, { level: 'info' } as never)],
 ]

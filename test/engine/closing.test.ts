@@ -134,7 +134,7 @@ describe('an engine that is closed', () => {
     const { state, store } = watched(clock)
     const reprise = createReprise({ store, clock, onEvent: () => {} })
     state.away = new Error('the password is wrong')
-    await expect(reprise.run(REQUEST, async () => response())).rejects.toThrow()
+    await expect(reprise.run(REQUEST, async () => response())).rejects.toThrow('The store failed')
 
     await reprise.close()
 
@@ -147,7 +147,7 @@ describe('an engine that is closed', () => {
     const reprise = createReprise({ store, clock, onEvent: () => {} })
     await reprise.run({ ...REQUEST, key: 'before' }, async () => response())
     state.away = new AggregateError([refused(), refused()])
-    await expect(reprise.run(REQUEST, async () => response())).rejects.toThrow()
+    await expect(reprise.run(REQUEST, async () => response())).rejects.toThrow('The store failed')
 
     await reprise.close()
 
@@ -160,7 +160,7 @@ describe('an engine that is closed', () => {
     const reprise = createReprise({ store, clock, onEvent: () => {} })
     await reprise.run({ ...REQUEST, key: 'before' }, async () => response())
     state.away = new Error('Connection terminated unexpectedly')
-    await expect(reprise.run(REQUEST, async () => response())).rejects.toThrow()
+    await expect(reprise.run(REQUEST, async () => response())).rejects.toThrow('The store failed')
     let isClosed = false
     const closing = reprise.close({ graceMs: 1000 }).then(() => {
       isClosed = true

@@ -32,7 +32,9 @@ async function database(): Promise<string> {
 /** A store that fails every call with `error`. */
 function failing(error: unknown): Store {
   const store = memoryStore()
-  const fail = () => Promise.reject(error)
+  const fail = async () => {
+    throw error
+  }
   return Object.assign(Object.create(store), { ready: fail, claim: fail, find: fail })
 }
 
@@ -42,7 +44,7 @@ function coded(code: string, message = 'secret-7'): Error {
 
 describe('ready()', () => {
   it('resolves where the memory store, PostgreSQL, Redis or SQLite can be used', async () => {
-    const stores: Store<never>[] = [memoryStore(), postgresStore(poolAt(await database())) as never]
+    const stores: Store[] = [memoryStore(), postgresStore(poolAt(await database())) as never]
     for (const client of clients()) {
       const handle = client.open(':memory:')
       onTestFinished(() => void handle.close())

@@ -32,7 +32,9 @@ const app: App = await import(task.module)
 const server = app.server ?? (serve({ fetch: answer, port: 0 }) as Server)
 if (!server.listening) await new Promise((resolve) => server.once('listening', resolve))
 
-process.once('SIGTERM', async () => {
+process.once('SIGTERM', () => void stop())
+
+async function stop(): Promise<void> {
   const startedAt = performance.now()
   process.once('exit', (code) => {
     const ms = performance.now() - startedAt
@@ -42,7 +44,7 @@ process.once('SIGTERM', async () => {
   if (task.isPoolFirst) await app.pool?.end()
   await app.reprise?.close()
   if (!task.isPoolFirst) await app.pool?.end()
-})
+}
 // A server that listens on a port has an address of this kind.
 const { port } = server.address() as AddressInfo
 process.send?.({ port })
