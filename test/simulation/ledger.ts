@@ -142,7 +142,7 @@ export class Ledger {
 }
 
 /** The token of the record in a key, or in what is stored with the record. */
-export function tokenIn(text: string): string {
+function tokenIn(text: string): string {
   return /t-n\d+\.\d+/.exec(text)?.[0] ?? ''
 }
 
