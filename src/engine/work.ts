@@ -206,12 +206,12 @@ export interface Undelivered {
 }
 
 /** What a statement answered. */
-export interface Executed {
+export interface StatementResult {
   readonly rows: readonly Readonly<Record<string, unknown>>[]
 }
 
 /** Executes one statement; `$1`, `$2` … in the text stand for the values. */
-export type Execute = (text: string, values: readonly unknown[]) => Promise<Executed>
+export type Execute = (text: string, values: readonly unknown[]) => Promise<StatementResult>
 
 /** A batch of jobs, locked until it is settled. */
 export interface JobBatch<Tx> {

@@ -5,10 +5,8 @@
  */
 
 import { invalid } from '../core/options.ts'
-import type { Execute, Executed } from '../engine/work.ts'
+import type { Execute, StatementResult } from '../engine/work.ts'
 import type { Delivery } from '../workers/sink.ts'
-
-export type { Execute, Executed } from '../engine/work.ts'
 
 /** Settings of sinks whose queue lives in the same database. */
 export interface ExecuteOptions<Tx> {
@@ -22,11 +20,11 @@ export interface ExecuteOptions<Tx> {
 }
 
 interface WithQuery {
-  query(text: string, values: unknown[]): Promise<Executed>
+  query(text: string, values: unknown[]): Promise<StatementResult>
 }
 
 interface WithUnsafe {
-  unsafe(text: string, values: unknown[]): PromiseLike<Executed['rows']>
+  unsafe(text: string, values: unknown[]): PromiseLike<StatementResult['rows']>
 }
 
 /** How statements are executed on the transactions of a delivery. */
@@ -42,7 +40,7 @@ export function executing<Tx>(
  *
  * @throws RepriseError `reprise-options-invalid` for anything else
  */
-export function executeOn(tx: unknown): Execute {
+function executeOn(tx: unknown): Execute {
   if (hasMember<WithUnsafe>(tx, 'unsafe')) {
     return async (text, values) => ({ rows: [...(await tx.unsafe(text, defined(values)))] })
   }

@@ -4,8 +4,9 @@
  * @module
  */
 
+import type { Execute } from '../engine/work.ts'
 import type { Sink, StagedJob } from '../workers/sink.ts'
-import { type Execute, type ExecuteOptions, executing } from './execute.ts'
+import { type ExecuteOptions, executing } from './execute.ts'
 import { addJob } from './queries.ts'
 import { sendWithin } from './sending.ts'
 

@@ -5,8 +5,9 @@
  */
 
 import { PG_BOSS, unsupported } from '../core/versions.ts'
+import type { Execute } from '../engine/work.ts'
 import type { Sink, StagedJob } from '../workers/sink.ts'
-import { type Execute, type ExecuteOptions, executing } from './execute.ts'
+import { type ExecuteOptions, executing } from './execute.ts'
 import { sendWithin } from './sending.ts'
 
 /** What pg-boss executes its statements with. */

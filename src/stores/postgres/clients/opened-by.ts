@@ -7,7 +7,7 @@
 
 import { OPTIONS_INVALID } from '../../../core/error-table.ts'
 import { RepriseError } from '../../../core/errors.ts'
-import type { Executed } from '../../../engine/work.ts'
+import type { StatementResult } from '../../../engine/work.ts'
 import type { AppAccess } from '../access/app-access.ts'
 import { guardCalls } from '../access/calls.ts'
 import type { Call, Client, Rows, Value } from '../client.ts'
@@ -53,9 +53,10 @@ async function executeOn<Tx>(
   source: TransactionSource<Tx>,
   tx: Tx,
   { text, values }: { readonly text: string; readonly values: readonly Value[] },
-): Promise<Executed['rows']> {
+): Promise<StatementResult['rows']> {
   // Rows are objects, or arrays, in which nobody finds a member by its name.
-  if (!/^\s*select\b/i.test(text)) return (await source.query(tx, text, values)) as Executed['rows']
+  if (!/^\s*select\b/i.test(text))
+    return (await source.query(tx, text, values)) as StatementResult['rows']
   const asJson = `select to_json(selected)::text as selected from (${text}) as selected`
   const rows = await source.query(tx, asJson, values)
   return rows.map((row) => JSON.parse(String(Object.values(row)[0])))
@@ -66,8 +67,10 @@ function plain(value: unknown): Value {
   if (value === undefined || value === null) return null
   if (value instanceof Uint8Array) return value
   if (value instanceof Date) return value.toISOString()
-  if (typeof value === 'number' || typeof value === 'boolean') return value
-  return typeof value === 'object' ? JSON.stringify(value) : String(value)
+  if (typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean') {
+    return value
+  }
+  return typeof value === 'bigint' ? value.toString() : JSON.stringify(value)
 }
 
 /** Anything that is given to a callback and takes statements is an object. */
