@@ -33,6 +33,15 @@ const SQLSTATE = /^(?!P[1-9]|E[A-Z]{4})[\dA-Z]{5}$/
 /** A write in a read-only transaction, and what a claim asks for that must not be granted in one. */
 const READ_ONLY: ReadonlySet<string> = new Set(['25006', '25001'])
 
+/**
+ * What says that the server no longer has, or no longer takes, a statement that the client library has
+ * prepared on this connection: a name that is gone or in use, and a cached plan with another result. The
+ * server has executed nothing of the statement.
+ */
+const STALE: ReadonlySet<string> = new Set(['26000', '42P05', '0A000'])
+/** The session may have been left with a role that has no rights here. */
+const INSUFFICIENT_PRIVILEGE = '42501'
+
 const UNIQUE_VIOLATION = '23505'
 /** Raised by our own functions when the fence has moved on. */
 const LEASE_LOST = 'RP001'
@@ -116,6 +125,16 @@ export function isAnswered(error: unknown): boolean {
 /** Whether the connection that `error` came from is gone. */
 export function isDisconnected(error: unknown): boolean {
   return faultOf(error, '') === 'disconnected'
+}
+
+/** Whether a prepared statement failed because the server and the client library disagree about it. */
+export function isStale(error: unknown): boolean {
+  return causesOf(error).some((cause) => STALE.has(codeOf(cause)))
+}
+
+/** Whether `error` may come from the state of the session, so that another connection may do better. */
+export function isOfSession(error: unknown): boolean {
+  return isStale(error) || causesOf(error).some((cause) => codeOf(cause) === INSUFFICIENT_PRIVILEGE)
 }
 
 /**

@@ -18,6 +18,7 @@ import { TRANSACTION_OVER } from '../../../core/error-table.ts'
 import { RepriseError } from '../../../core/errors.ts'
 import { TransactionAccess } from '../../../engine/transaction-access.ts'
 import type { Call, HeldSession, Holding, Rows, Session } from '../client.ts'
+import { isStale } from '../faults.ts'
 import type { PgPoolClient, PgWire } from './pg.ts'
 import { firstStatement, type Given, travelling } from './pg-first-statement.ts'
 import { isPrepared, isProtocol, type PgQueryClass, queryClassOf } from './pg-protocol.ts'
@@ -26,6 +27,9 @@ import { callbackOf, refuse } from './pg-tx.ts'
 import { beginOf, sessionOn } from './wire.ts'
 
 type Standing = 'held' | 'asked' | 'granted' | 'failed' | 'rehearsed' | 'over'
+
+/** What the first statement fails with while the transaction is begun again. */
+const AGAIN = new Error('The connection had lost its prepared statements.')
 
 /** Such a transaction on a connection that was checked out for it. */
 export class PgHeldSession<Tx extends PgPoolClient> implements HeldSession<Tx> {
@@ -37,6 +41,7 @@ export class PgHeldSession<Tx extends PgPoolClient> implements HeldSession<Tx> {
   readonly #begin: Call
   #standing: Standing = 'held'
   #fault: unknown
+  #isRefreshed = false
   /** Refuses a rehearsal, and gives what it is refused with. */
   #refuse = (): unknown => undefined
   /** What waits for the answer to the claim, in order. */
@@ -106,7 +111,7 @@ export class PgHeldSession<Tx extends PgPoolClient> implements HeldSession<Tx> {
     if (this.#standing === 'asked') return this.#later(args)
     if (this.#standing !== 'held') return refuse(args, this.#whyNot(), undefined)
     const given = this.#travelling(args)
-    if (given !== undefined) return this.#together(given)
+    if (given !== undefined) return this.#together(given, args)
     this.#ask()
     return this.#later(args)
   }
@@ -125,7 +130,10 @@ export class PgHeldSession<Tx extends PgPoolClient> implements HeldSession<Tx> {
   }
 
   /** Begins, claims and executes the statement, in one flight. */
-  #together({ Query, ...given }: Given & { Query: PgQueryClass }): Promise<unknown> {
+  #together(
+    { Query, ...given }: Given & { Query: PgQueryClass },
+    args: readonly unknown[],
+  ): Promise<unknown> {
     this.#standing = 'asked'
     const { query, answer } = firstStatement(Query, given, {
       begin: this.#begin,
@@ -134,7 +142,10 @@ export class PgHeldSession<Tx extends PgPoolClient> implements HeldSession<Tx> {
       failed: (error) => this.#failed(error),
     })
     this.#pass([query])
-    return answer
+    return answer.catch((error: unknown) => {
+      if (error === AGAIN) return this.#later(args)
+      throw error
+    })
   }
 
   /** Begins and claims; statements wait. */
@@ -156,7 +167,24 @@ export class PgHeldSession<Tx extends PgPoolClient> implements HeldSession<Tx> {
     this.#settle('granted')
   }
 
+  /** Gives what the first statement is told. Nothing was done yet, so the session may begin again. */
   #failed(error: unknown): unknown {
+    if (this.#isRefreshed || !isStale(error)) return this.#fail(error)
+    this.#isRefreshed = true
+    void this.#beginAgain(error)
+    return AGAIN
+  }
+
+  async #beginAgain(error: unknown): Promise<void> {
+    const isRefreshed = await this.#wire.refresh()
+    // It may have been given up meanwhile.
+    if (this.#standing !== 'asked') return
+    if (isRefreshed) this.#ask()
+    else this.#fail(error)
+  }
+
+  #fail(error: unknown): unknown {
+    this.#wire.doubt(error)
     this.#fault = this.#holding.failed(error)
     this.#settle('failed')
     return this.#fault

@@ -20,7 +20,7 @@ export interface PgStream {
 export interface PgProtocol {
   readonly stream?: PgStream
   /** Texts of the statements that were prepared, by name. */
-  readonly parsedStatements: Readonly<Record<string, unknown>>
+  readonly parsedStatements: Record<string, unknown>
   bind(config: { statement: string; values: readonly unknown[] }): void
   execute(config?: object): void
   sync(): void
@@ -64,6 +64,11 @@ export function isPrepared(
   { name, text }: Call['statement'],
 ): boolean {
   return name !== '' && parsedStatements[name] === text
+}
+
+/** Has the library parse every statement again. */
+export function forgetPrepared({ parsedStatements }: PgProtocol): void {
+  for (const name of Object.keys(parsedStatements)) delete parsedStatements[name]
 }
 
 /**

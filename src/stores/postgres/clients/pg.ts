@@ -18,9 +18,10 @@ import {
   type Rows,
   type Statement,
 } from '../client.ts'
+import { isOfSession, isStale } from '../faults.ts'
 import { fly } from './pg-flight.ts'
 import { PgHeldSession } from './pg-held.ts'
-import type { PgStream } from './pg-protocol.ts'
+import { forgetPrepared, isProtocol, type PgStream } from './pg-protocol.ts'
 import { type PgTxParts, pgTx } from './pg-tx.ts'
 import { beginOn, joinOn, takingTurns, type Wire } from './wire.ts'
 
@@ -77,12 +78,19 @@ export function pgClient<Tx extends PgPoolClient>(pool: PgPool<Tx>, prepare: boo
   // What is not sent ahead or not prepared would gain nothing.
   const flies = prepare && pool.options?.pipeline === true
   shelter(pool)
-  const query = async (call: Call) => (await pool.query(toQuery(call))).rows
+  const query = async (call: Call, prepares = prepare) =>
+    (await pool.query(queryOf(call, prepares))).rows
+  const queryOrFly = (call: Call) =>
+    flies && call.statement.isTextual === true ? flyAlone(pool, call, wireOf) : query(call)
   return {
     source: pool,
     single: false,
     query: (call) =>
-      flies && call.statement.isTextual === true ? flyAlone(pool, call, wireOf) : query(call),
+      queryOrFly(call).catch((error: unknown) => {
+        if (!isStale(error)) throw error
+        // Unprepared, the statement works on any connection. The pool has dropped the one that failed.
+        return query(call, false)
+      }),
     begin(opening) {
       const own = opening.connection
       if (own !== undefined) return beginOn(wireOf(own, false), opening)
@@ -195,7 +203,7 @@ export class PgWire<Tx extends PgPoolClient> implements Wire<Tx> {
   readonly #flies: boolean
   readonly #parts: WireParts
   readonly #inTurn: <T>(run: () => Promise<T>) => Promise<T>
-  /** Whether the app's code has released the connection as a broken one. */
+  /** Whether the connection is to leave the pool: the app's code said so, or its session is in doubt. */
   #isGivenUp = false
 
   constructor(connection: Tx, parts: WireParts) {
@@ -242,6 +250,23 @@ export class PgWire<Tx extends PgPoolClient> implements Wire<Tx> {
     } finally {
       stream?.uncork?.()
     }
+  }
+
+  async refresh(): Promise<boolean> {
+    const { connection: protocol } = this.handle
+    // What is prepared on a connection of the app's own is the app's.
+    if (!this.#parts.isPooled || !isProtocol(protocol)) return false
+    try {
+      await this.script('rollback; deallocate all')
+    } catch {
+      return false
+    }
+    forgetPrepared(protocol)
+    return true
+  }
+
+  doubt(error: unknown): void {
+    this.#isGivenUp ||= isOfSession(error)
   }
 
   release(broken: boolean): void {

@@ -12,7 +12,7 @@ import { RepriseError } from '../../../core/errors.ts'
 import { TransactionAccess } from '../../../engine/transaction-access.ts'
 import type { Isolation } from '../../../engine/transactions.ts'
 import type { Answer, Call, Opening, Rows, Session } from '../client.ts'
-import { isDisconnected } from '../faults.ts'
+import { isDisconnected, isStale } from '../faults.ts'
 
 /** One connection, for as long as the store uses it. */
 export interface Wire<Tx> {
@@ -32,6 +32,13 @@ export interface Wire<Tx> {
    * to into `answers`. Absent, or `undefined`, where the library can not send several as one.
    */
   fly?(calls: readonly Call[], answers: Answer[]): Promise<unknown> | undefined
+  /**
+   * Rolls back, and has the server and the library forget every prepared statement, so that they agree
+   * again. Gives whether it did; absent where the library has no way to do so. Never rejects.
+   */
+  refresh?(): Promise<boolean>
+  /** Hears what a statement of the store failed with: the connection may not be fit for another use. */
+  doubt?(error: unknown): void
   /** Gives the connection back; a broken one is not to be used again. */
   release(broken: boolean): void
 }
@@ -118,7 +125,12 @@ export function joinOn<Tx>(wire: Wire<Tx>, first: Call): Promise<Session<Tx>> {
   return openOn(wire, first, SAVEPOINT)
 }
 
-async function openOn<Tx>(wire: Wire<Tx>, first: Call, bracket: Bracket): Promise<Session<Tx>> {
+async function openOn<Tx>(
+  wire: Wire<Tx>,
+  first: Call,
+  bracket: Bracket,
+  isRefreshed = false,
+): Promise<Session<Tx>> {
   const answers: Answer[] = []
   try {
     const flight = first.statement.isTextual && wire.fly?.([bracket.open, first], answers)
@@ -126,6 +138,10 @@ async function openOn<Tx>(wire: Wire<Tx>, first: Call, bracket: Bracket): Promis
     await flight
     return sessionOf(wire, bracket, answers[1]?.rows ?? [])
   } catch (error) {
+    // Nothing was done yet, so the store may begin again.
+    const isToRepeat = !isRefreshed && isStale(error) && (await wire.refresh?.()) === true
+    if (isToRepeat) return openOn(wire, first, bracket, true)
+    wire.doubt?.(error)
     await sessionOf(wire, bracket, []).rollback()
     throw error
   }
@@ -207,8 +223,13 @@ class WireSession<Tx> implements Session<Tx> {
     return (this.#handle ??= this.#handleIn(this.#access))
   }
 
-  query(call: Call): Promise<Rows> {
-    return this.#wire.send(call)
+  async query(call: Call): Promise<Rows> {
+    try {
+      return await this.#wire.send(call)
+    } catch (error) {
+      this.#wire.doubt?.(error)
+      throw error
+    }
   }
 
   async script(text: string): Promise<void> {
@@ -293,6 +314,7 @@ class WireSession<Tx> implements Session<Tx> {
     try {
       await flight
     } catch (error) {
+      this.#wire.doubt?.(error)
       await this.#fail(isDisconnected(error), this.#bracket.failsClean && answers.length > 0)
       throw error
     }
@@ -312,6 +334,7 @@ class WireSession<Tx> implements Session<Tx> {
     }
     const error: unknown = [stored, closed].find(isRejected)?.reason
     const isBroken = isDisconnected(error) || (isRejected(closed) && isDisconnected(closed.reason))
+    wire.doubt?.(error)
     await this.#fail(isBroken, failsClean)
     throw error
   }
