@@ -18,7 +18,7 @@ export interface Verdict {
 }
 
 /** How long tests may take with a mistake in them, in milliseconds, besides their own time. */
-const PATIENCE_MS = 180_000
+const PATIENCE_MS = 400_000
 
 const INVALID =
   /syntax error at|near ".*": syntax error|Error compiling script|PARSE_ERROR|Transform failed|Expected .* but found/
