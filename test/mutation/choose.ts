@@ -26,11 +26,14 @@ const NEAR: Readonly<Record<Folder, RegExp>> = {
 }
 
 /** How long the tests of a mistake may take together, by themselves, in milliseconds. */
-const NEAR_MS = 12_000
+const NEAR_MS = 30_000
 const FAR_MS = 3_000
 
+/** No file takes all of the time from the others. */
+const FILE_MS = 4_000
+
 /** Files have costs of their own: databases, servers. */
-const NEAR_FILES = 12
+const NEAR_FILES = 30
 const FAR_FILES = 3
 
 /** Chooses tests for mistakes. */
@@ -60,7 +63,14 @@ export class Chooser {
     const tests = this.#reachingTests(mutant)
     const near = tests.filter(({ file }) => NEAR[folder].test(file))
     const far = tests.filter(({ file }) => !NEAR[folder].test(file))
-    return [...within(near, NEAR_MS, NEAR_FILES), ...within(far, FAR_MS, FAR_FILES)]
+    // Those that import the file itself are about it.
+    const own = near.filter(({ file }) => this.#imports(file, mutant.source))
+    const others = near.filter((test) => !own.includes(test))
+    return [
+      ...within(own, NEAR_MS, NEAR_FILES),
+      ...within(others, NEAR_MS, NEAR_FILES),
+      ...within(far, FAR_MS, FAR_FILES),
+    ]
   }
 
   #reachingTests(mutant: Mutant): readonly Reaching[] {
@@ -188,8 +198,10 @@ function within(tests: readonly Reaching[], ms: number, filesMax: number): reado
   const chosen: Chosen[] = []
   for (const { file, cheapest } of files.toSorted((a, b) => a.cost - b.cost).slice(0, filesMax)) {
     const ids: string[] = []
+    let leftHere = Math.min(left, FILE_MS)
     for (const test of cheapest) {
-      if (test.ms > left) break
+      if (test.ms > leftHere) break
+      leftHere -= test.ms
       left -= test.ms
       ids.push(test.id)
     }

@@ -4,18 +4,28 @@
  * @module
  */
 
+import { createHash } from 'node:crypto'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import type { Chosen } from './lane.ts'
 import type { Mutant } from './mutants.ts'
-import { CACHE } from './reach.ts'
+import { CACHE, hashOf } from './reach.ts'
 import type { Verdict } from './trial.ts'
 
 const FILE = join(CACHE, 'results.json')
 
 interface Kept {
-  readonly verdicts: Record<string, { readonly state: string; readonly verdict: Verdict }>
+  readonly verdicts: Record<string, KeptVerdict>
   readonly proven: readonly string[]
   readonly unfit: readonly string[]
+}
+
+interface KeptVerdict {
+  /** Hash of the file that the mistake is in. */
+  readonly source: string
+  /** Hash of the test file that noticed, or of all tests where none did. */
+  readonly tests: string
+  readonly verdict: Verdict
 }
 
 /** The verdicts, in a file. */
@@ -37,15 +47,17 @@ export class Results {
     this.unfit = new Set(unfit)
   }
 
-  /** The verdict, if neither the mistake's file nor its tests have changed since. */
-  of({ name }: Mutant, state: string): Verdict | undefined {
+  /** The verdict, if neither the mistake's file nor the tests that matter for it have changed since. */
+  of({ name, source }: Mutant, tests: readonly Chosen[]): Verdict | undefined {
     const kept = this.#verdicts[name]
-    return kept?.state === state ? kept.verdict : undefined
+    if (kept === undefined || kept.source !== hashOf(source.path)) return undefined
+    return kept.tests === hashOfTests(kept.verdict, tests) ? kept.verdict : undefined
   }
 
   /** Keeps a verdict. */
-  add({ name }: Mutant, state: string, verdict: Verdict): void {
-    this.#verdicts[name] = { state, verdict }
+  add({ name, source }: Mutant, tests: readonly Chosen[], verdict: Verdict): void {
+    const state = { source: hashOf(source.path), tests: hashOfTests(verdict, tests) }
+    this.#verdicts[name] = { ...state, verdict }
     if (!this.#isKept) return
     mkdirSync(CACHE, { recursive: true })
     const { proven, unfit } = this
@@ -54,6 +66,12 @@ export class Results {
     const kept: Kept = { verdicts, proven: [...proven], unfit: [...unfit] }
     writeFileSync(FILE, JSON.stringify(kept))
   }
+}
+
+function hashOfTests({ end, file }: Verdict, tests: readonly Chosen[]): string {
+  if (end !== 'survived') return hashOf(file)
+  const all = tests.map(({ file: one, ids }) => `${one} ${hashOf(one)} ${ids?.join() ?? ''}`)
+  return createHash('sha256').update(all.join()).digest('hex').slice(0, 16)
 }
 
 const EMPTY: Kept = { verdicts: {}, proven: [], unfit: [] }

@@ -4,7 +4,6 @@
  * @module
  */
 
-import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Chooser } from './choose.ts'
@@ -12,7 +11,6 @@ import { knownMutants } from './known.ts'
 import type { Chosen } from './lane.ts'
 import { Lane } from './lanes.ts'
 import { allMutants, type Mutant } from './mutants.ts'
-import { hashOf } from './reach.ts'
 import { recordReach } from './record.ts'
 import { Results } from './results.ts'
 import { sampled, shareOf } from './sample.ts'
@@ -80,11 +78,10 @@ async function tryAll(
 ): Promise<Verdicts> {
   const results = new Results({ isFresh: options.isFresh, isKept: !options.isKnown })
   const verdicts = new Map<Mutant, Verdict>()
-  const todo: { mutant: Mutant; tests: readonly Chosen[]; state: string }[] = []
+  const todo: { mutant: Mutant; tests: readonly Chosen[] }[] = []
   for (const [mutant, tests] of mutants) {
-    const state = stateOf(mutant, tests)
-    const known = results.of(mutant, state)
-    if (known === undefined) todo.push({ mutant, tests, state })
+    const known = results.of(mutant, tests)
+    if (known === undefined) todo.push({ mutant, tests })
     else verdicts.set(mutant, known)
   }
   let done = 0
@@ -93,10 +90,10 @@ async function tryAll(
     const lane = new Lane(false)
     const trial = new Trial(lane, results)
     for (let next = todo.shift(); next !== undefined; next = todo.shift()) {
-      const { mutant, tests, state } = next
+      const { mutant, tests } = next
       const verdict = await trial.verdict(mutant, tests)
       verdicts.set(mutant, verdict)
-      results.add(mutant, state, verdict)
+      results.add(mutant, tests, verdict)
       done++
       const seconds = (verdict.ms / 1000).toFixed(1)
       console.log(`${done}/${total} ${verdict.end} ${seconds} s ${mutant.name}\n    ${verdict.by}`)
@@ -105,13 +102,6 @@ async function tryAll(
   }
   await Promise.all(Array.from({ length: Math.min(options.processes, total) }, work))
   return verdicts
-}
-
-/** Changes when the mistake's file does, or a test that may notice it. */
-function stateOf({ source }: Mutant, tests: readonly Chosen[]): string {
-  const hash = createHash('sha256').update(source.text)
-  for (const { file, ids } of tests) hash.update(`${file} ${hashOf(file)} ${ids?.join() ?? ''}`)
-  return hash.digest('hex').slice(0, 16)
 }
 
 function report(all: readonly Mutant[], verdicts: Verdicts, minutes: string): number {

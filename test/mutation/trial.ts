@@ -14,11 +14,13 @@ export interface Verdict {
   readonly end: 'noticed' | 'survived' | 'invalid'
   /** The test that noticed, or why it counts. */
   readonly by: string
+  /** The file of that test; empty where there is none. */
+  readonly file: string
   readonly ms: number
 }
 
 /** How long tests may take with a mistake in them, in milliseconds, besides their own time. */
-const PATIENCE_MS = 180_000
+const PATIENCE_MS = 400_000
 
 const INVALID =
   /syntax error at|near ".*": syntax error|Error compiling script|PARSE_ERROR|Transform failed|Expected .* but found/
@@ -40,8 +42,8 @@ export class Trial {
   /** Runs the tests with the mistake until one fails that passes without it. */
   async verdict(mutant: Mutant, tests: readonly Chosen[]): Promise<Verdict> {
     const started = performance.now()
-    const said = (end: Verdict['end'], by: string): Verdict => {
-      return { end, by, ms: Math.round(performance.now() - started) }
+    const said = (end: Verdict['end'], by: string, file = ''): Verdict => {
+      return { end, by, file, ms: Math.round(performance.now() - started) }
     }
     if (tests.length === 0) return said('survived', 'no test reaches it')
     const planted = { path: mutant.source.path, text: withMistake(mutant) }
@@ -56,7 +58,8 @@ export class Trial {
       }
       if (INVALID.test(failure.message)) return said('invalid', failure.message.slice(0, 200))
       if (await this.#isProven(failure, fit)) {
-        return said('noticed', `${failure.file} ${failure.title}`.trim() || failure.message)
+        const { file, title, message } = failure
+        return said('noticed', `${file} ${title}`.trim() || message, file)
       }
     }
   }
