@@ -87,7 +87,7 @@ describe('an engine that is closed', () => {
     expect(clock.timerCount).toBe(0)
   })
 
-  it('stops the workers that were made of it, and closes their sink', async () => {
+  it('stops the workers that were made of it', async () => {
     const clock = new FakeClock()
     const { store } = watched(clock)
     const reprise = createReprise({ store, clock })
@@ -100,6 +100,18 @@ describe('an engine that is closed', () => {
 
     expect(workers.reaper?.isRunning).toBe(false)
     expect(clock.timerCount).toBe(0)
+  })
+
+  it('closes the sink of the workers that were made of it', async () => {
+    const { store } = watched(new FakeClock())
+    const reprise = createReprise({ store: Object.assign(Object.create(store), { work: {} }) })
+    let closed = 0
+    const sink = { name: 'queue', deliver: async () => undefined, close: async () => void closed++ }
+    createWorkers(reprise, { sink, enqueuer: false, completer: false, reaper: false })
+
+    await reprise.close()
+
+    expect(closed).toBe(1)
   })
 
   it('ends the streams of the dashboards that were made of it', async () => {
