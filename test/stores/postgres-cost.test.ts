@@ -68,6 +68,13 @@ async function walBytes(
   return rows[0]['QUERY PLAN'][0].Plan['WAL Bytes']
 }
 
+/** The least of three: whoever reads a page first may tidy up in it what others have left dead. */
+async function leastWalBytes(statement: Statement, values: readonly Value[]): Promise<number> {
+  const all: number[] = []
+  for (let turn = 0; turn < 3; turn++) all.push(await walBytes(aside, statement, values))
+  return Math.min(...all)
+}
+
 async function walOfRecord(): Promise<number> {
   const { id, caller, operation, key, fingerprint, owner, origin } = fresh()
   const client = await aside.connect()
@@ -121,11 +128,11 @@ describe('a request in transaction mode', () => {
     await handle(request, 3000)
     const { id, caller, operation, key, fingerprint, owner } = request
     const bytes = [
-      await walBytes(aside, STATEMENTS.beginTransaction, [
+      await leastWalBytes(STATEMENTS.beginTransaction, [
         ...[pack(id), '1', '2', packAll([fingerprint]), false, false, 1000],
       ]),
-      await walBytes(aside, STATEMENTS.look, [pack(id), packAll([fingerprint]), false]),
-      await walBytes(aside, STATEMENTS.claim, [
+      await leastWalBytes(STATEMENTS.look, [pack(id), packAll([fingerprint]), false]),
+      await leastWalBytes(STATEMENTS.claim, [
         ...[pack(id), caller, operation, key, pack(fingerprint), packAll([fingerprint])],
         ...[pack(owner), 1000, 1000, null, false, null, null, null, null, null, null, false],
       ]),

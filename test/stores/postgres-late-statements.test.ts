@@ -351,7 +351,7 @@ describe('through Express', () => {
       transaction: true,
       bodyBytesMax: 100_000,
     }
-    app.post('/', idempotent(reprise.with(settings), settings), handler)
+    app.post('/', idempotent(reprise, settings), handler)
     app.use(((_error, _req, res, _next) => {
       if (!res.headersSent) res.status(500).end()
     }) as express.ErrorRequestHandler)

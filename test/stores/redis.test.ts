@@ -244,7 +244,7 @@ describe.skipIf(isRedisMissing())('the Redis store', () => {
     const client = createClient()
 
     // @ts-expect-error Not a client at all.
-    expect(() => redisStore({})).toThrow(/neither of node-redis nor of ioredis/)
+    expect(() => redisStore({})).toThrow(/takes a connected client of node-redis or ioredis/)
     expect(() => redisStore(client, { prefix: 'a{b' })).toThrow(/brace/)
   })
 
