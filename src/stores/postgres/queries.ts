@@ -325,3 +325,8 @@ const storeFinished = (schema: string) => `
 function after(ms: string): string {
   return `${ms}::double precision * interval '1 millisecond'`
 }
+
+/** Selects what `text` does, each row as the text of one JSON object. */
+export function selectedAsJson(text: string): string {
+  return `select to_json(selected)::text as selected from (${text}) as selected`
+}

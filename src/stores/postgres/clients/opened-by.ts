@@ -13,6 +13,7 @@ import { guardCalls } from '../access/calls.ts'
 import type { Call, Client, Rows, Value } from '../client.ts'
 import { StatementFailed } from '../faults.ts'
 import type { TransactionSource } from '../handles/source.ts'
+import { selectedAsJson } from '../queries.ts'
 import { type ParkedWire, park } from './parked.ts'
 import { inSavepoint } from './wire.ts'
 
@@ -54,11 +55,12 @@ async function executeOn<Tx>(
   tx: Tx,
   { text, values }: { readonly text: string; readonly values: readonly Value[] },
 ): Promise<StatementResult['rows']> {
-  // Rows are objects, or arrays, in which nobody finds a member by its name.
-  if (!/^\s*select\b/i.test(text))
-    return (await source.query(tx, text, values)) as StatementResult['rows']
-  const asJson = `select to_json(selected)::text as selected from (${text}) as selected`
-  const rows = await source.query(tx, asJson, values)
+  if (!/^\s*select\b/i.test(text)) {
+    const answered = await source.query(tx, text, values)
+    // Rows are objects, or arrays, in which nobody finds a member by its name.
+    return answered as StatementResult['rows']
+  }
+  const rows = await source.query(tx, selectedAsJson(text), values)
   return rows.map((row) => JSON.parse(String(Object.values(row)[0])))
 }
 
