@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { memoryJournal } from '../../src/client/journal.ts'
+import { type Turns, takeTurn } from '../../src/client/turns.ts'
 import { done, type Step, thrownBy, world } from './world.ts'
 
 const paths = (seen: readonly { url: string }[]) => seen.map(({ url }) => url.split('/').at(-1))
@@ -223,5 +224,17 @@ describe('events', () => {
       },
     })
     expect((await client.post('a')).attempts).toBe((await noisy.client.post('a')).attempts)
+  })
+})
+
+describe('a queue of turns', () => {
+  it('is forgotten when the last one is done', async () => {
+    const turns: Turns = new Map()
+    const [first, second] = [takeTurn(turns, 'cart'), takeTurn(turns, 'cart')]
+    first.done()
+    await second.before
+    expect(turns.size).toBe(1)
+    second.done()
+    await expect.poll(() => turns.size).toBe(0)
   })
 })
