@@ -113,6 +113,7 @@ describe('a redirect of a request with a key', () => {
   ])('by 308 leads to %s: %s', async (_, location, calls, from = 'http://api.example/a') => {
     const asked: unknown[] = []
     const client = createClient({
+      redirects: location.startsWith('http') ? 'same-host' : 'any',
       fetch: async (input) => {
         asked.push(input)
         const headers = { Location: location }
