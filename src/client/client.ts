@@ -63,6 +63,8 @@ export function createClient(options: ClientOptions = {}): Client {
   const context = contextOf(options)
   const { clock, journal } = context
   const turns: Turns = new Map()
+  /** The entries of operations with a resource that were begun by this client and are not answered. */
+  const begunHere = new Set<string>()
   let createdAt = 0
   let count = 0
   let newest: Promise<number> | undefined
@@ -115,12 +117,16 @@ export function createClient(options: ClientOptions = {}): Client {
         }
         // Held elsewhere, it does not stop the call: the key makes a repetition harmless.
         release = await lockOrLeave(life, lockOf(entry))
-        isNext = !turn || (await life.until(() => isFirst(entry)))
+        const isMine = release !== undefined
+        isNext = !turn || (await life.until(() => isFirst(entry, isMine)))
+        if (turn) begunHere.add(entry.id)
         if (!isNext) await delivery.queue()
       } catch (error) {
         return await delivery.stop(error)
       }
-      return await (isNext ? delivery.run() : delivery.giveUp('held'))
+      const result = await (isNext ? delivery.run() : delivery.giveUp('held'))
+      begunHere.delete(entry.id)
+      return result
     } catch (error) {
       if (!(error instanceof Stopped) || !life.reason) throw error
       // Nothing was sent or written down, so this is what `fetch` would throw.
@@ -156,11 +162,15 @@ export function createClient(options: ClientOptions = {}): Client {
     return (await journal.list()).filter((entry) => isOpen(entry) && entry.caller === present)
   }
 
-  /** Settles what is left of those before it. */
-  async function isFirst(entry: JournalEntry): Promise<boolean> {
+  /**
+   * Settles what is left of those before it. Without the lock somebody else is at work on the resource, and
+   * what they are at work on is left to them: then only the operations of this client have an order.
+   */
+  async function isFirst(entry: JournalEntry, isLocked: boolean): Promise<boolean> {
     const before = (await open()).filter(
       (other) => other.resource === entry.resource && byAge(other, entry) < 0,
     )
+    if (!isLocked) return !before.some(({ id }) => begunHere.has(id))
     return (await settle(before)).every((one) => 'result' in one)
   }
 
@@ -177,6 +187,7 @@ export function createClient(options: ClientOptions = {}): Client {
       const life = lifeOf(clock, context.deadlineMs, signal)
       try {
         done.push({ entry, result: await deliveryOf(context, leftBehind(entry), life).run() })
+        begunHere.delete(id)
       } catch (error) {
         done.push({ entry, error })
         break

@@ -51,6 +51,25 @@ describe('the deadline of an operation', () => {
     expect(events.map(({ type }) => type)).toContain('journal_error')
   })
 
+  it('gives back a lock that comes when the time was up', async () => {
+    let grant = (_: () => void) => {}
+    const lock = () =>
+      new Promise<() => void>((resolve) => {
+        grant = resolve
+      })
+    const { client, clock } = world([done], { journal: { ...memoryJournal(), lock } })
+    const sending = thrownBy(client.post('a', { deadlineMs: 1000 }))
+    await turn()
+    clock.advance(1000)
+    expect(await sending).toMatchObject({ reason: 'deadline', sent: false })
+    let isReleased = false
+    grant(() => {
+      isReleased = true
+    })
+    await turn()
+    expect(isReleased).toBe(true)
+  })
+
   it('covers the wait for those before it', async () => {
     const { client, clock, seen } = world(['hang'])
     void thrownBy(client.post('a', { resource: 'cart', deadlineMs: 1e9 }))

@@ -62,6 +62,18 @@ describe('a lock in a folder', () => {
     expect(await readdir(folder)).toEqual([])
   })
 
+  it('whose file could not be removed when it was given back belongs to nobody', async () => {
+    const { files, locks } = made()
+    const release = await locks.take('a.lock')
+    const { move } = files
+    files.move = () => Promise.reject(new Error('EIO'))
+    await release?.()
+    files.move = move
+    const again = await locks.take('a.lock')
+    expect(again).toBeTypeOf('function')
+    await again?.()
+  })
+
   it('that was given back gives no more signs', async () => {
     const { clock, locks } = made()
     const release = await locks.take('a.lock')

@@ -40,7 +40,7 @@ describe('the table of rules', () => {
       const text = files.get(file)
       expect([...files.keys()]).toContain(file)
       expect(text).toMatch(
-        new RegExp(`(it|test)(\\.each\\([^]*?\\))?\\(\\s*['\`][^'\`]*${escaped(title)}`),
+        new RegExp(`(it|test)(\\.each(<[^]*?>)?\\([^]*?\\))?\\(\\s*['\`][^'\`]*${escaped(title)}`),
       )
     },
   )

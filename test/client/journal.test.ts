@@ -121,6 +121,18 @@ describe('the journal', () => {
     expect(seen).toHaveLength(7)
   })
 
+  it('keeps what was answered last, whenever it was begun', async () => {
+    const { client } = world(['cut', done], {
+      ...{ attemptsMax: 1, journalLimits: { answeredMax: 2 } },
+    })
+    await thrownBy(client.post('a'))
+    await client.post('b')
+    await client.resume()
+    await client.post('c')
+    const kept = (await client.journal.list()).map(({ url }) => url.at(-1))
+    expect(kept).toEqual(['a', 'c'])
+  })
+
   it('may keep nothing of what is answered', async () => {
     const { client } = world([done], { journalLimits: { answeredMax: 0 } })
     await client.post('a')
@@ -543,6 +555,20 @@ describe('an operation that fails before it is sent', () => {
     clock.advance(500)
     await first
     expect(await second).toBeInstanceOf(JournalError)
+    expect((await memory.list()).map(({ url }) => url.at(-1))).toEqual(['a'])
+  })
+})
+
+describe('an operation that is held', () => {
+  it('is refused where the journal can not take it', async () => {
+    const memory = memoryJournal()
+    let isFull = false
+    const put: JournalStore['put'] = (entry) =>
+      isFull ? Promise.reject(new Error('quota')) : memory.put(entry)
+    const { client } = world(['cut'], { journal: { ...memory, put }, attemptsMax: 1 })
+    await thrownBy(client.post('a', { resource: 'cart' }))
+    isFull = true
+    expect(await thrownBy(client.post('b', { resource: 'cart' }))).toBeInstanceOf(JournalError)
     expect((await memory.list()).map(({ url }) => url.at(-1))).toEqual(['a'])
   })
 })

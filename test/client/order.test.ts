@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { memoryJournal } from '../../src/client/journal.ts'
+import { type Turns, takeTurn } from '../../src/client/turns.ts'
 import { done, type Step, thrownBy, world } from './world.ts'
 
 const paths = (seen: readonly { url: string }[]) => seen.map(({ url }) => url.split('/').at(-1))
@@ -223,5 +224,48 @@ describe('events', () => {
       },
     })
     expect((await client.post('a')).attempts).toBe((await noisy.client.post('a')).attempts)
+  })
+})
+
+describe('a queue of turns', () => {
+  it('is forgotten when the last one is done', async () => {
+    const turns: Turns = new Map()
+    const [first, second] = [takeTurn(turns, 'cart'), takeTurn(turns, 'cart')]
+    first.done()
+    await second.before
+    expect(turns.size).toBe(1)
+    second.done()
+    await expect.poll(() => turns.size).toBe(0)
+  })
+})
+
+describe('two clients of one resource at the same time', () => {
+  it('leave each other alone: neither sends what the other is at work on', async () => {
+    const journal = memoryJournal()
+    const busy = world([done], { journal })
+    busy.network.set(false)
+    const first = busy.client.post('a', { resource: 'cart' })
+    await expect.poll(async () => (await journal.list()).length).toBe(1)
+
+    const other = world([done], { journal })
+    expect(await other.client.post('b', { resource: 'cart' })).toMatchObject({ attempts: 1 })
+    expect(other.seen.map(({ url }) => url.at(-1))).toEqual(['b'])
+    busy.network.set(true)
+    await first
+    expect(busy.seen.map(({ url }) => url.at(-1))).toEqual(['a'])
+  })
+
+  it('keep the order of their own operations', async () => {
+    const journal = memoryJournal()
+    const busy = world(['hang'], { journal })
+    const own = world(['cut', done], { journal, attemptsMax: 1 })
+    await thrownBy(own.client.post('a', { resource: 'cart' }))
+    void thrownBy(busy.client.post('b', { resource: 'cart', deadlineMs: 1e9 }))
+    // It settles what is left, and hangs.
+    await busy.arrived(1)
+    expect(await thrownBy(own.client.post('c', { resource: 'cart' }))).toMatchObject({
+      ...{ reason: 'held', sent: false },
+    })
+    expect(own.seen.map(({ url }) => url.at(-1))).toEqual(['a'])
   })
 })

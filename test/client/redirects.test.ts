@@ -104,6 +104,26 @@ describe('a redirect of a request with a key', () => {
     expect(other.seen).toMatchObject([{ method: 'GET', key: undefined, authorization: undefined }])
   })
 
+  it.each([
+    ['https on the usual port of the same host', 'https://api.example/b', 2],
+    ['https on another port', 'https://api.example:8443/b', 1],
+    ['another port', 'http://api.example:8080/b', 1],
+    ['back to http', 'http://api.example/b', 1, 'https://api.example/a'],
+    ['another protocol', 'ftp://api.example/b', 1],
+  ])('by 308 leads to %s: %s', async (_, location, calls, from = 'http://api.example/a') => {
+    const asked: unknown[] = []
+    const client = createClient({
+      redirects: location.startsWith('http') ? 'same-host' : 'any',
+      fetch: async (input) => {
+        asked.push(input)
+        const headers = { Location: location }
+        return new Response(null, asked.length === 1 ? { status: 308, headers } : { status: 204 })
+      },
+    })
+    await client.post(from)
+    expect(asked).toEqual([from, location].slice(0, calls))
+  })
+
   it('without an end is a failure', async () => {
     const { url } = await serve(redirectTo(308, () => '/pay'))
     const client = createClient({ attemptsMax: 1 })

@@ -273,6 +273,12 @@ describe('the budget of retries', () => {
     expect(pauses()).toHaveLength(3)
   })
 
+  it('gets nothing back for an answer that speaks of trouble', async () => {
+    const { client } = world(['cut', { status: 501 }, 'cut'], { retryBudget: 6 })
+    await client.post('a', post)
+    expect(await unknownOf(client.post('a', post))).toMatchObject({ reason: 'budget', attempts: 1 })
+  })
+
   it('pays more for a retry after a time-out', async () => {
     const { client, clock, arrived } = world(['hang'], { retryBudget: 9 })
     const sending = unknownOf(client.post('a', post))
