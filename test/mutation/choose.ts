@@ -8,7 +8,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import ts from 'typescript'
 import type { Chosen } from './lane.ts'
-import type { Mutant } from './mutants.ts'
+import { definedIn, type Mutant } from './mutants.ts'
 import { functionKey, type Reaching } from './reach.ts'
 import { type Folder, functionAround, nodeAt, nodesOf, ROOT, type Source } from './source.ts'
 
@@ -144,10 +144,12 @@ function* mentionsOf(source: Source): Iterable<Mention> {
     const isText = ts.isStringLiteralLike(node) || ts.isTemplateHead(node) || isMiddle(node)
     if (!isName && !isText) continue
     const names = new Set(isName ? [node.text] : calledIn(node.getText()))
+    // Statements are also asked for by name.
+    if (ts.isStringLiteral(node)) names.add(node.text)
     const around = functionAround(node)
     const declared = namesAround(node)
     const user = isTexts || around === undefined ? undefined : functionKey(source, around)
-    yield { names, declared: isText ? [...declared, ...definedIn(node.getText())] : declared, user }
+    yield { names, declared: isText ? [...declared, ...sqlNames(node.getText())] : declared, user }
   }
 }
 
@@ -168,22 +170,21 @@ function namesAround(node: ts.Node): readonly string[] {
   return names
 }
 
-const DEFINED = /create (?:or replace )?function reprise\.(\w+)/g
 const CALLED = /\b(?:reprise|\$\{[^}]*\})\.(\w+)\s*\(|^\.(\w+)\s*\(/g
 
-function definedIn(text: string): readonly string[] {
-  return [...text.matchAll(DEFINED)].map(([, name = '']) => `sql ${name}`)
+function sqlNames(text: string): readonly string[] {
+  return definedIn(text).map((name) => `sql ${name}`)
 }
 
 function calledIn(text: string): readonly string[] {
-  const inside = text.replaceAll(DEFINED, '').replace(/^\}/, '')
+  const inside = text.replaceAll(/function reprise\.\w+/g, '').replace(/^\}/, '')
   return [...inside.matchAll(CALLED)].map(([, name, other]) => `sql ${name ?? other ?? ''}`)
 }
 
 /** The function of SQL that the place is in. */
 function sqlNamesAround({ isText, source, start }: Mutant): readonly string[] {
   if (!isText) return []
-  return definedIn(source.text.slice(0, start)).slice(-1)
+  return sqlNames(source.text.slice(0, start)).slice(-1)
 }
 
 /** As many as there is time for: the cheapest of each file, then the cheapest files. */

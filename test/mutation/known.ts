@@ -144,7 +144,13 @@ export function knownMutants(sources: readonly Source[]): ReadonlyMap<Mutant, re
       throw new Error(`${file} has ${places} places to plant this in: ${what}`)
     }
     const start = source.text.indexOf(find)
-    const change = { kind: 'known', start, end: start + find.length, replacement: replace }
+    const change = {
+      kind: 'known',
+      isReplaced: false,
+      start,
+      end: start + find.length,
+      replacement: replace,
+    }
     const mutant = {
       ...change,
       source,

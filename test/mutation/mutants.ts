@@ -24,14 +24,27 @@ export interface Mutant extends Change {
   readonly source: Source
   /** Whether a text of SQL or Lua is changed. */
   readonly isText: boolean
+  /** Whether a later migration replaces the function of SQL that it is in, so that nothing runs it. */
+  readonly isReplaced: boolean
+}
+
+/** The functions of SQL that a text defines, in order. */
+export function definedIn(text: string): readonly string[] {
+  const found = text.matchAll(/create (?:or replace )?function reprise\.(\w+)/g)
+  return [...found].map(([, name = '']) => name)
 }
 
 /** Every mistake, in the order of the files. */
 export function allMutants(sources: readonly Source[] = readSources()): readonly Mutant[] {
-  return sources.flatMap(mutantsOf)
+  // Migrations are sorted by their number.
+  const lastIn = new Map<string, string>()
+  for (const { path, text } of sources) {
+    for (const name of definedIn(text)) lastIn.set(name, path)
+  }
+  return sources.flatMap((source) => mutantsOf(source, lastIn))
 }
 
-function mutantsOf(source: Source): readonly Mutant[] {
+function mutantsOf(source: Source, lastIn: ReadonlyMap<string, string>): readonly Mutant[] {
   const code = [...codeChanges(source)].map((change) => ({ ...change, isText: false }))
   const texts = [...textChanges(source)].map((change) => ({ ...change, isText: true }))
   const seen = new Map<string, number>()
@@ -41,7 +54,11 @@ function mutantsOf(source: Source): readonly Mutant[] {
       const name = nameOf(source, change)
       const count = (seen.get(name) ?? 0) + 1
       seen.set(name, count)
-      return { ...change, source, name: count === 1 ? name : `${name} (${count})` }
+      const around = change.isText
+        ? definedIn(source.text.slice(0, change.start)).at(-1)
+        : undefined
+      const isReplaced = around !== undefined && lastIn.get(around) !== source.path
+      return { ...change, source, isReplaced, name: count === 1 ? name : `${name} (${count})` }
     })
 }
 

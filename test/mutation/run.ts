@@ -59,7 +59,8 @@ function chosenOf(all: readonly Mutant[], options: RunOptions): readonly Mutant[
   const inFiles = all.filter(({ source, name }) => {
     return source.path.includes(only ?? '') && name.includes(match ?? '')
   })
-  return sample === undefined ? inFiles : sampled(inFiles, sample, seed)
+  const isRun = ({ isReplaced }: Mutant) => !isReplaced
+  return sample === undefined ? inFiles.filter(isRun) : sampled(inFiles, sample, seed)
 }
 
 async function testsOf(

@@ -25,8 +25,9 @@ export function sampled(
     shares.set(name, [...(shares.get(name) ?? []), mutant])
   }
   const shuffled = [...shares.values()].map((share) => shuffle(share, chance))
+  const total = shuffled.reduce((sum, share) => sum + share.length, 0)
   const chosen: Mutant[] = []
-  for (let round = 0; chosen.length < Math.min(count, mutants.length); round++) {
+  for (let round = 0; chosen.length < Math.min(count, total); round++) {
     chosen.push(...shuffled.flatMap((share) => share.slice(round, round + 1)))
   }
   return chosen.slice(0, count)
@@ -37,6 +38,7 @@ function shuffle(mutants: readonly Mutant[], chance: () => number): readonly Mut
     .map((mutant) => ({ mutant, place: chance() }))
     .sort((a, b) => a.place - b.place)
     .map(({ mutant }) => mutant)
+    .filter(({ isReplaced }) => !isReplaced)
 }
 
 /** Numbers from 0 to 1, by a linear congruential generator of 32 bits. */

@@ -18,6 +18,12 @@ describe.each(clients())('what a statement gives in a transaction on $name', (cl
     const [first] = structuredClone(rows) as readonly { n: number; bytes: Uint8Array }[]
     expect(first?.n).toBe(1)
     expect(Buffer.from(first?.bytes ?? []).toString('hex')).toBe('00ff')
+    // Not every library has it. What it gives are rows as well.
+    const pragma: unknown = Reflect.get(open.tx, 'pragma')
+    if (typeof pragma === 'function') {
+      const given: unknown = Reflect.apply(pragma, open.tx, ['user_version'])
+      expect(structuredClone(given)).toEqual([{ user_version: 0 }])
+    }
     await open.rollback()
   })
 })
