@@ -7,6 +7,7 @@
 import { IDENTITY_INVALID } from '../core/error-table.ts'
 import { RepriseError } from '../core/errors.ts'
 import { recordId } from '../core/identity.ts'
+import { keptText } from '../core/kept-text.ts'
 import { invalid, type ResolvedRunOptions } from '../core/options.ts'
 import type { Quota } from '../core/quota.ts'
 import type { Origin, RecordIdentity } from '../core/record.ts'
@@ -118,7 +119,7 @@ export function createJob(
     fingerprint,
     fingerprints,
     owner,
-    origin: { requestId, ip, userAgent },
+    origin: { requestId: keptText(requestId), ip: keptText(ip), userAgent: keptText(userAgent) },
     waitMs: request.waitMs ?? options.waitMs,
     retentionMs: options.retentionMs(caller),
     quota: options.quota?.(caller),

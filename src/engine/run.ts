@@ -5,6 +5,7 @@
  * @module
  */
 
+import { checkResource } from '../core/kept-text.ts'
 import type { ResolvedRunOptions } from '../core/options.ts'
 import {
   type Effect,
@@ -25,7 +26,12 @@ export interface Run {
   readonly fence: number
   /** Aborted when the lease is lost: another run may have taken over. */
   readonly signal: AbortSignal
-  /** Notes what the request makes, for look-ups later. */
+  /**
+   * Notes what the request makes, for look-ups later. Type and id have at most 1,024 characters, and no
+   * NUL character.
+   *
+   * @throws TypeError
+   */
   setResource(resource: Resource): void
   /**
    * Says that the effect begins. From here on a failure no longer frees the key. With the option
@@ -87,6 +93,7 @@ export class LeaseRun implements Run {
   }
 
   setResource(resource: Resource): void {
+    checkResource(resource)
     this.resource = resource
   }
 

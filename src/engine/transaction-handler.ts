@@ -4,6 +4,7 @@
  * @module
  */
 
+import { checkResource } from '../core/kept-text.ts'
 import type { VerdictOverride } from '../core/policy.ts'
 import type { Resource } from '../core/record.ts'
 import type { CapturedResponse } from '../core/response.ts'
@@ -17,7 +18,12 @@ export interface TransactionRun<Tx> {
   readonly tx: Tx
   /** Stages a job that is handed to a queue after the commit. PostgreSQL only. */
   readonly stage: Stage
-  /** Notes what the request makes, for look-ups later. */
+  /**
+   * Notes what the request makes, for look-ups later. Type and id have at most 1,024 characters, and no
+   * NUL character.
+   *
+   * @throws TypeError
+   */
   setResource(resource: Resource): void
   /** Has this answer stored and the transaction committed, whatever the policy says. */
   store(): void
@@ -99,6 +105,7 @@ export class HandlerRun<Tx> implements TransactionRun<Tx> {
   }
 
   setResource(resource: Resource): void {
+    checkResource(resource)
     this.resource = resource
   }
 

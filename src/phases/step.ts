@@ -5,6 +5,7 @@
  * @module
  */
 
+import { checkResource } from '../core/kept-text.ts'
 import type { Resource } from '../core/record.ts'
 import type { CapturedResponse, Header } from '../core/response.ts'
 
@@ -84,6 +85,7 @@ export function respond(
   if (!Number.isInteger(status) || status < 200 || status > 599) {
     throw new TypeError(`respond() takes a status from 200 to 599, not ${status}.`)
   }
+  if (resource !== undefined) checkResource(resource)
   const { bytes, type } = encode(body)
   // What can not be sent must not be stored: every further request would fail with it.
   if (bytes.byteLength > 0 && WITHOUT_BODY.has(status)) {

@@ -124,6 +124,30 @@ describe('a run under a lease', () => {
     expect(replay).toMatchObject({ outcome: 'replayed', response: { status: 500 } })
   })
 
+  it.each([
+    ['a NUL character in the id', { type: 'charge', id: 'ch\0' }],
+    ['a NUL character in the type', { type: 'ch\0', id: 'ch_1' }],
+    ['an id of more than 1,024 characters', { type: 'charge', id: 'x'.repeat(1025) }],
+    ['an id that is a number', { type: 'charge', id: 1 as unknown as string }],
+  ])('refuses in the handler a resource with %s', async (_, resource) => {
+    const { reprise } = createWorld()
+    const handled = reprise.run(REQUEST, async (run) => {
+      expect(() => run.setResource(resource)).toThrow(TypeError)
+      return response(201)
+    })
+
+    expect(await handled).toMatchObject({ fate: 'stored' })
+  })
+
+  it('keeps of an origin what every store can keep', async () => {
+    const { reprise, process } = createWorld({ replayCache: false })
+    const origin = { requestId: 'req\0_1', ip: '\0', userAgent: 'x'.repeat(2000) }
+    await reprise.run({ ...REQUEST, origin }, async () => response())
+
+    const replayed = await process().run(REQUEST, async () => response())
+    expect(replayed).toMatchObject({ outcome: 'replayed', requestId: 'req_1' })
+  })
+
   it('stores a 5xx under the stripe policy', async () => {
     const { reprise } = createWorld({ policy: responsePolicies.stripe })
 

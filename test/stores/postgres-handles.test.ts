@@ -7,7 +7,12 @@ import { setImmediate } from 'node:timers/promises'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { postgresStore, type TransactionSource } from '../../src/stores/postgres/index.ts'
-import { sampleFinish, sampleRequest } from '../../src/testing/contract/sample.ts'
+import {
+  impostorOf,
+  rivalOf,
+  sampleFinish,
+  sampleRequest,
+} from '../../src/testing/contract/sample.ts'
 import { open } from '../../src/testing/contract/transaction.ts'
 import { poolOf } from '../conformance/postgres.harness.ts'
 import { type TemporaryDatabase, temporaryDatabase } from '../support/postgres.ts'
@@ -195,4 +200,43 @@ describe('a store with transactions of something else', () => {
     const store = postgresStore(pool, { transactions: late })
     expect(store.transactions?.classify(error)).toBe('other')
   })
+})
+
+/** As plugins of query builders do it: every text that may be JSON is parsed. */
+const parsing: TransactionSource<pg.PoolClient> = {
+  ...late,
+  async query(tx, text, values) {
+    const rows = await late.query(tx, text, values)
+    return rows.map((row) => Object.values(row).map(parsed))
+  },
+}
+
+function parsed(value: unknown): unknown {
+  if (typeof value !== 'string' || !/^[[{]/.test(value)) return value
+  try {
+    return JSON.parse(value)
+  } catch {
+    return value
+  }
+}
+
+it('tells duplicates what stands in the way where every JSON text in an answer is parsed', async () => {
+  const store = postgresStore(pool, { transactions: parsing })
+  const other = poolOf(database.url)
+  const peer = postgresStore(other, { transactions: parsing })
+  await store.ready()
+  const request = sampleRequest()
+  const transaction = await open({ store }, request)
+  try {
+    const running = await peer.transactions?.begin(rivalOf(request))
+    expect(running).toMatchObject({ outcome: 'in_progress' })
+    await transaction.commit(sampleFinish())
+    const another = await peer.transactions?.begin(impostorOf(request))
+    expect(another).toMatchObject({ outcome: 'mismatch' })
+    const replay = await peer.transactions?.begin(rivalOf(request))
+    expect(replay).toMatchObject({ outcome: 'replay' })
+  } finally {
+    await transaction.rollback()
+    await other.end()
+  }
 })

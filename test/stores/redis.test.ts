@@ -240,6 +240,44 @@ describe.skipIf(isRedisMissing())('the Redis store', () => {
     expect(() => redisStore(client)).toThrow(/keyPrefix/)
   })
 
+  it('works on a client of ioredis that pipelines by itself', async () => {
+    const client = new Redis(server.url, { enableAutoPipelining: true })
+    const store = redisStore(client, { prefix: PREFIX, onUnsafe: 'ignore' })
+    open.push(store, { close: async () => client.disconnect() })
+    await store.ready()
+    const requests = [sampleRequest(), sampleRequest()]
+    const response = { status: 201, sealed: Uint8Array.of(0, 255, 128, 10) }
+    await Promise.all(
+      requests.map((request) => takeAndFinish(store, request, sampleFinish({ response }))),
+    )
+    for (const request of requests) {
+      const { record } = await expectFound(store, request.id)
+      expect(Buffer.from(record.response?.sealed ?? [])).toEqual(Buffer.from(response.sealed))
+    }
+
+    expect((await store.list({ limit: 100 })).records).not.toEqual([])
+  })
+
+  it('says that Redis failed where the app has a MULTI open on the connection', async () => {
+    const client = new Redis(server.url)
+    const store = redisStore(client, { prefix: PREFIX, onUnsafe: 'ignore' })
+    open.push(store, { close: async () => client.disconnect() })
+    const request = sampleRequest()
+    const { claim } = await take(store, request)
+    await client.multi({ pipeline: false })
+    const renewed = failure(store.renew(claim, 60_000))
+    const finished = failure(store.finish(claim, sampleFinish()))
+    const claimed = failure(store.claim(sampleRequest()))
+    await Promise.all([renewed, finished, claimed])
+    await client.exec()
+    for (const error of [await renewed, await finished, await claimed]) {
+      expect(error).toMatchObject({ code: 'idempotency-store-unavailable' })
+    }
+
+    // The queued command has finished the record; the store that tries again hears so.
+    expect(await store.finish(claim, sampleFinish())).toBe(true)
+  })
+
   it('refuses a client that it does not know, and a prefix with a brace', () => {
     const client = createClient()
 

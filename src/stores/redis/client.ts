@@ -130,6 +130,14 @@ export async function reaching<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
+/**
+ * Redis replied something else than the script gives: a `MULTI` of the app's on the same connection
+ * has it reply `QUEUED`. Nobody knows what became of the command.
+ */
+export function unexpected(expected: string): RepriseError {
+  return failed(new TypeError(`Redis replied something else than ${expected}.`))
+}
+
 function failed(cause: unknown): RepriseError {
   return isRepriseError(cause)
     ? cause

@@ -14,7 +14,7 @@ import {
   statusOf,
 } from '../../core/record.ts'
 import type { Claim, ClaimRequest, ClaimResult, Finish, ListedRecord } from '../../engine/store.ts'
-import type { Argument, Reply } from './client.ts'
+import { type Argument, type Reply, unexpected } from './client.ts'
 import { compact, expand, Packer } from './compact.ts'
 
 /** Names of the Redis keys that belong to records. */
@@ -153,7 +153,7 @@ export function parseClaim(reply: Reply, request: ClaimRequest): ClaimResult {
     case 'unknown':
       return { outcome: 'unknown' }
     default:
-      throw new TypeError('Redis replied something else than an outcome.')
+      throw unexpected('an outcome')
   }
 }
 
@@ -183,6 +183,7 @@ export function parseRecord(id: string, reply: Reply): ListedRecord | undefined 
 
 /** What is fresh is as it was asked for, and not sent back. */
 function fresh(reply: number, { id, owner, recoveryPoint, input }: ClaimRequest): ClaimResult {
+  if (Number.isNaN(reply)) throw unexpected('an outcome')
   const claim = { id, owner, fence: 1 }
   return { outcome: 'execute', claim, recoveryPoint, state: null, input, abandoned: reply === 1 }
 }
@@ -248,7 +249,7 @@ function expanded(reply: Reply | undefined): string | null {
 }
 
 function list(reply: Reply | undefined): readonly Reply[] {
-  if (!Array.isArray(reply)) throw new TypeError('Redis replied something else than a list.')
+  if (!Array.isArray(reply)) throw unexpected('a list')
   return reply
 }
 

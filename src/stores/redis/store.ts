@@ -33,6 +33,7 @@ import {
   run,
   type Script,
   type ScriptCommand,
+  unexpected,
 } from './client.ts'
 import { compact } from './compact.ts'
 import { connectionOf, type RedisClient } from './connect.ts'
@@ -118,6 +119,7 @@ class RedisStore implements Store {
 
     // The set is on another server. A key that is counted and then not made no longer counts in time.
     const roomInMs = Number(await run(this.#connection, COUNT, { keys: [set], args: counting }))
+    if (Number.isNaN(roomInMs)) throw unexpected('a number')
     if (roomInMs > 0) return { outcome: 'over_quota', roomInMs }
     return this.#claim(request, set)
   }
@@ -144,7 +146,7 @@ class RedisStore implements Store {
 
   async release(claim: Claim, mode: ReleaseMode): Promise<boolean> {
     const reply = await this.#send(RELEASE, claim, [mode])
-    if (!Buffer.isBuffer(reply)) return isOne(reply)
+    if (!Buffer.isBuffer(reply) || isQueued(reply)) return isOne(reply)
     // What was forgotten no longer counts. If this fails, it does so for as long as the quota says.
     const command = ['zrem', reply, compact(claim.id)]
     await this.#connection.send(String(reply), command).catch(() => {})
@@ -251,7 +253,14 @@ class RedisStore implements Store {
 
 /** Whether a write was carried out. */
 function isOne(reply: Reply): boolean {
-  return Number(reply) === 1
+  const done = Number(reply)
+  if (done !== 0 && done !== 1) throw unexpected('0 or 1')
+  return done === 1
+}
+
+/** Whether Redis has put the command into a transaction of the app's. */
+function isQueued(reply: Buffer): boolean {
+  return String(reply) === 'QUEUED'
 }
 
 /** Whether a record would be made, and the key is to be counted before. */

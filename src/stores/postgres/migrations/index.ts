@@ -15,12 +15,13 @@ import { cheaperEnds } from './0012-cheaper-ends.ts'
 import { editions } from './0013-editions.ts'
 import { keptAnswers } from './0014-kept-answers.ts'
 import { lookAfterLocks } from './0015-look-after-locks.ts'
+import { noJson } from './0016-no-json.ts'
 
 /** Every step of the schema, in order. */
 export function migrations(schema: string): readonly Migration[] {
   const first = [records, transactions, work, letters, stats, admin]
   const later = [fewerIndexes, quota, firstStatement, cheaperBegin, outlasted, cheaperEnds]
-  const latest = [editions, keptAnswers, lookAfterLocks]
+  const latest = [editions, keptAnswers, lookAfterLocks, noJson]
   return [...first, ...later, ...latest].map((step) => ({ ...step, sql: placed(step.sql, schema) }))
 }
 

@@ -22,6 +22,7 @@ export interface IoredisOptions {
   readonly port?: number | undefined
   readonly keyPrefix?: string | Buffer | undefined
   readonly enableOfflineQueue?: boolean | undefined
+  readonly enableAutoPipelining?: boolean | undefined
 }
 
 /** What is used of a client that `new Redis()` made. */
@@ -33,7 +34,10 @@ export interface IoredisClient {
 
 /** What is used of a client that `new Cluster()` made. */
 export interface IoredisCluster {
-  readonly options: Pick<IoredisOptions, 'keyPrefix' | 'enableOfflineQueue'>
+  readonly options: Pick<
+    IoredisOptions,
+    'keyPrefix' | 'enableOfflineQueue' | 'enableAutoPipelining'
+  >
   callBuffer(command: string, args: Argument[]): Promise<unknown>
   nodes(role: 'master'): readonly Pick<IoredisClient, 'options' | 'callBuffer'>[]
   duplicate(nodes?: never[], override?: { readonly enableOfflineQueue: boolean }): IoredisListener
@@ -68,9 +72,26 @@ export function ioredisClusterConnection(cluster: IoredisCluster): Connection {
   }
 }
 
-function sender(client: Pick<IoredisClient, 'callBuffer'>): Primary['send'] {
+function sender(
+  client: Pick<IoredisClient, 'callBuffer'> & {
+    readonly options: Pick<IoredisOptions, 'enableAutoPipelining'>
+  },
+): Primary['send'] {
+  if (client.options.enableAutoPipelining === true) return pipeliningSender(client)
   // The driver leaves the type of a raw reply open; the protocol has only these.
   return ([name = '', ...args]) => client.callBuffer(String(name), args) as Promise<Reply>
+}
+
+/**
+ * With `enableAutoPipelining` ioredis drops the command's name from `callBuffer`, and throws where only
+ * the process can catch it. The methods that are named after commands work.
+ */
+function pipeliningSender(client: object): Primary['send'] {
+  return async ([name = '', ...args]) => {
+    const method: unknown = Reflect.get(client, `${String(name).toLowerCase()}Buffer`)
+    if (typeof method !== 'function') throw new TypeError(`The client has no command ${name}.`)
+    return Reflect.apply(method, client, [args]) as Promise<Reply>
+  }
 }
 
 function addressOf({ host, port }: IoredisOptions): string {
