@@ -46,12 +46,28 @@ export interface Abandoned<Input> {
 }
 
 /** The settings of runs that an operation may have of its own. */
-const OWN_RUN_OPTIONS = [
-  ...(['leaseMs', 'retentionMs', 'waitMs', 'storeTimeoutMs'] as const),
-  ...(['quota', 'headers', 'bodyBytesMax', 'compressBytesMin', 'encryption'] as const),
-]
+type OwnRunOption =
+  | 'leaseMs'
+  | 'retentionMs'
+  | 'waitMs'
+  | 'storeTimeoutMs'
+  | 'quota'
+  | 'headers'
+  | 'bodyBytesMax'
+  | 'compressBytesMin'
+  | 'encryption'
 
-type OwnRunOption = (typeof OWN_RUN_OPTIONS)[number]
+const OWN_RUN_OPTIONS: Readonly<Record<OwnRunOption, true>> = {
+  leaseMs: true,
+  retentionMs: true,
+  waitMs: true,
+  storeTimeoutMs: true,
+  quota: true,
+  headers: true,
+  bodyBytesMax: true,
+  compressBytesMin: true,
+  encryption: true,
+}
 
 /** Settings of {@link operation}; those of the engine hold where nothing is said. */
 export interface OperationOptions<Tx, Input> extends Pick<RunOptions, OwnRunOption> {
@@ -197,8 +213,11 @@ export class Operation<Tx, Input> implements Servable, Completable {
   constructor(name: string, options: OperationOptions<Tx, Input>, nodes: Blueprint['nodes']) {
     if (name === '') throw invalid('an operation needs a name')
     const { context } = partsOf(options.reprise)
-    const given = OWN_RUN_OPTIONS.map((option) => [option, options[option]] as const)
-    const own = Object.fromEntries(given.filter(([, value]) => value !== undefined))
+    const own = Object.fromEntries(
+      Object.entries(options).filter(([option, value]) => {
+        return Object.hasOwn(OWN_RUN_OPTIONS, option) && value !== undefined
+      }),
+    )
     this.name = name
     this.isSensitive = options.sensitive === true
     this.#options = options
