@@ -125,26 +125,30 @@ export function joinOn<Tx>(wire: Wire<Tx>, first: Call): Promise<Session<Tx>> {
   return openOn(wire, first, SAVEPOINT)
 }
 
-async function openOn<Tx>(
-  wire: Wire<Tx>,
-  first: Call,
-  bracket: Bracket,
-  isRefreshed = false,
-): Promise<Session<Tx>> {
-  const answers: Answer[] = []
+async function openOn<Tx>(wire: Wire<Tx>, first: Call, bracket: Bracket): Promise<Session<Tx>> {
   try {
-    const flight = first.statement.isTextual && wire.fly?.([bracket.open, first], answers)
-    if (!flight) return sessionOf(wire, bracket, await opened(wire, first, bracket))
-    await flight
-    return sessionOf(wire, bracket, answers[1]?.rows ?? [])
+    return await openOnce(wire, first, bracket).catch(async (error: unknown) => {
+      // Nothing was done yet, so the store may begin again.
+      if (!isStale(error) || (await wire.refresh?.()) !== true) throw error
+      return openOnce(wire, first, bracket)
+    })
   } catch (error) {
-    // Nothing was done yet, so the store may begin again.
-    const isToRepeat = !isRefreshed && isStale(error) && (await wire.refresh?.()) === true
-    if (isToRepeat) return openOn(wire, first, bracket, true)
     wire.doubt?.(error)
     await sessionOf(wire, bracket, []).rollback()
     throw error
   }
+}
+
+async function openOnce<Tx>(
+  wire: Wire<Tx>,
+  first: Call,
+  bracket: Bracket,
+): Promise<WireSession<Tx>> {
+  const answers: Answer[] = []
+  const flight = first.statement.isTextual && wire.fly?.([bracket.open, first], answers)
+  if (!flight) return sessionOf(wire, bracket, await opened(wire, first, bracket))
+  await flight
+  return sessionOf(wire, bracket, answers[1]?.rows ?? [])
 }
 
 function sessionOf<Tx>(wire: Wire<Tx>, bracket: Bracket, rows: Rows): WireSession<Tx> {

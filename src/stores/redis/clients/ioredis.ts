@@ -90,6 +90,7 @@ function pipeliningSender(client: object): Primary['send'] {
   return async ([name = '', ...args]) => {
     const method: unknown = Reflect.get(client, `${String(name).toLowerCase()}Buffer`)
     if (typeof method !== 'function') throw new TypeError(`The client has no command ${name}.`)
+    // As above.
     return Reflect.apply(method, client, [args]) as Promise<Reply>
   }
 }
