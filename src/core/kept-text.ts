@@ -31,7 +31,6 @@ function checkText(name: string, value: unknown): void {
 /** What a store keeps of a text that the client chose and that nothing depends on. */
 export function keptText(value: string | null): string | null {
   if (value === null) return null
-  const text = String(value)
-  const clean = text.includes('\0') ? text.replaceAll('\0', '') : text
+  const clean = value.includes('\0') ? value.replaceAll('\0', '') : value
   return clean.length > LENGTH_MAX ? clean.slice(0, LENGTH_MAX) : clean
 }

@@ -172,3 +172,31 @@ describe('a joined transaction of PGlite', () => {
     expect(await store.find(undone.id)).toBeUndefined()
   })
 })
+
+it('refuses a pool of pg whose answers are binary', () => {
+  // Not in its types.
+  const config: object = { binary: true }
+  const pool = new pg.Pool(config)
+
+  expect(() => postgresStore(pool)).toThrow(/binary/)
+})
+
+it('works where a tool copies the queries that pg is given', async () => {
+  const own = await temporaryDatabase()
+  const pool = new pg.Pool({ connectionString: own.url })
+  pool.on('connect', (client) => {
+    const query = client.query.bind(client) as (...args: readonly unknown[]) => unknown
+    const copying = (config: unknown, ...rest: readonly unknown[]) =>
+      query(typeof config === 'object' ? { ...config } : config, ...rest)
+    Object.assign(client, { query: copying })
+  })
+  try {
+    const store = postgresStore(pool)
+    await store.ready()
+    const claimed = await store.claim(sampleRequest())
+    expect(claimed).toMatchObject({ outcome: 'execute' })
+  } finally {
+    await pool.end()
+    await own.drop()
+  }
+})

@@ -55,6 +55,16 @@ import type { WorkQueries } from './work/queries.ts'
 /** The isolation in which each statement sees what was committed before it. */
 const READ_COMMITTED = 'read committed'
 
+/** What a session that was begun has found. One whose answer nobody understands is given back. */
+async function understood<Tx>(session: Session<Tx>): Promise<Look | Refusal> {
+  try {
+    return toLook(session.rows[0])
+  } catch (error) {
+    await session.rollback()
+    throw error
+  }
+}
+
 /** What {@link PostgresTransactions} works with. */
 export interface TransactionsParts<Tx> {
   readonly client: Client<Tx>
@@ -140,7 +150,7 @@ export class PostgresTransactions<Tx> implements Transactions<Tx> {
     const session = await this.#start(request, looked?.isFresh === true)
     const [row] = session.rows
     if (request.isolation === undefined && join === undefined) this.#defaultIsolation = row?.at(-2)
-    const found = toLook(row)
+    const found = await understood(session)
     if ('isFresh' in found) {
       if (row?.at(-3) === 'on') {
         await session.rollback()

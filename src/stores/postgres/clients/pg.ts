@@ -8,6 +8,8 @@
  * @module
  */
 
+import { OPTIONS_INVALID } from '../../../core/error-table.ts'
+import { RepriseError } from '../../../core/errors.ts'
 import type { TransactionAccess } from '../../../engine/transaction-access.ts'
 import {
   type Answer,
@@ -16,7 +18,6 @@ import {
   type Listener,
   parseValue,
   type Rows,
-  type Statement,
 } from '../client.ts'
 import { isOfSession, isStale } from '../faults.ts'
 import { fly } from './pg-flight.ts'
@@ -60,7 +61,11 @@ export interface PgPoolClient extends PgConnection {
 
 /** A `Pool` of `pg` whose connections are `Connection`. */
 export interface PgPool<Connection> {
-  readonly options?: { readonly max?: number | undefined; readonly pipeline?: boolean | undefined }
+  readonly options?: {
+    readonly max?: number | undefined
+    readonly pipeline?: boolean | undefined
+    readonly binary?: boolean | undefined
+  }
   readonly connect: {
     (): Promise<Connection>
     (callback: (...values: never[]) => void): void
@@ -70,8 +75,17 @@ export interface PgPool<Connection> {
   on(event: 'error', listener: (error: Error) => void): unknown
 }
 
-/** The store's view of a pool. */
+/**
+ * The store's view of a pool.
+ *
+ * @throws RepriseError `reprise-options-invalid`
+ */
 export function pgClient<Tx extends PgPoolClient>(pool: PgPool<Tx>, prepare: boolean): Client<Tx> {
+  if (pool.options?.binary === true) {
+    const detail =
+      'The pool of pg has binary: true, and the store reads texts; give it a pool without'
+    throw new RepriseError(OPTIONS_INVALID, detail)
+  }
   const toQuery = (call: Call) => queryOf(call, prepare)
   const wireOf = (connection: Tx, isPooled: boolean) =>
     new PgWire(connection, { toQuery, isPooled, prepare })
@@ -165,27 +179,12 @@ const types: PgQuery['types'] = {
   },
 }
 
-/** A statement without its values. */
-type Unbound = Omit<PgQuery, 'values'>
-
-/** Prepared and not, by statement. */
-const unbound = [new WeakMap<Statement, Unbound>(), new WeakMap<Statement, Unbound>()] as const
-
-/** What is the same each time is inherited: `pg` copies each property that a query has of its own. */
+/** Every property is the query's own: tools that wrap `query()` copy the object that they are given. */
 function queryOf({ statement, values }: Call, prepare: boolean): PgQuery {
-  const known = unbound[prepare ? 1 : 0]
   const { name, text } = statement
-  let prototype = known.get(statement)
-  if (prototype === undefined) {
-    prototype = prepare
-      ? { name, text, rowMode: 'array', types }
-      : { text, rowMode: 'array', types }
-    known.set(statement, prototype)
-  }
-  // Made of that prototype and its values, it has all that is asked for.
-  const query = Object.create(prototype) as Unbound & { values: unknown[] }
-  query.values = [...values]
-  return query
+  return prepare
+    ? { name, text, values: [...values], rowMode: 'array', types }
+    : { text, values: [...values], rowMode: 'array', types }
 }
 
 /** Nobody. */

@@ -126,20 +126,24 @@ export function joinOn<Tx>(wire: Wire<Tx>, first: Call): Promise<Session<Tx>> {
 }
 
 async function openOn<Tx>(wire: Wire<Tx>, first: Call, bracket: Bracket): Promise<Session<Tx>> {
-  for (let isRefreshed = false; ; isRefreshed = true) {
-    try {
-      return await openOnce(wire, first, bracket)
-    } catch (error) {
+  try {
+    return await openOnce(wire, first, bracket).catch(async (error: unknown) => {
       // Nothing was done yet, so the store may begin again.
-      if (!isRefreshed && isStale(error) && (await wire.refresh?.()) === true) continue
-      wire.doubt?.(error)
-      await sessionOf(wire, bracket, []).rollback()
-      throw error
-    }
+      if (!isStale(error) || (await wire.refresh?.()) !== true) throw error
+      return openOnce(wire, first, bracket)
+    })
+  } catch (error) {
+    wire.doubt?.(error)
+    await sessionOf(wire, bracket, []).rollback()
+    throw error
   }
 }
 
-async function openOnce<Tx>(wire: Wire<Tx>, first: Call, bracket: Bracket): Promise<Session<Tx>> {
+async function openOnce<Tx>(
+  wire: Wire<Tx>,
+  first: Call,
+  bracket: Bracket,
+): Promise<WireSession<Tx>> {
   const answers: Answer[] = []
   const flight = first.statement.isTextual && wire.fly?.([bracket.open, first], answers)
   if (!flight) return sessionOf(wire, bracket, await opened(wire, first, bracket))

@@ -89,7 +89,9 @@ function sender(
 function pipeliningSender(client: object): Primary['send'] {
   return async ([name = '', ...args]) => {
     const method: unknown = Reflect.get(client, `${String(name).toLowerCase()}Buffer`)
-    if (typeof method !== 'function') throw new TypeError(`The client has no command ${name}.`)
+    if (typeof method !== 'function')
+      throw new TypeError(`The client has no command ${String(name)}.`)
+    // As above.
     return Reflect.apply(method, client, [args]) as Promise<Reply>
   }
 }
