@@ -67,22 +67,20 @@ export function createClient(options: ClientOptions = {}): Client {
   const begunHere = new Set<string>()
   let createdAt = 0
   let count = 0
-  let newest: Promise<number> | undefined
+  let newest: number | undefined
   /**
-   * When the last operation was begun that a client before this one has left. A journal that does not
-   * answer is asked again for the next operation.
+   * When the last operation was begun that a client before this one has left. Kept only once it is known: a
+   * journal that fails or hangs is asked again.
    */
-  const newestLeft = (): Promise<number> => {
-    const asked = (newest ??= journal.list().then(
-      (entries) => entries.at(-1)?.createdAt ?? 0,
-      () => {
-        newest = undefined
-        return 0
-      },
-    ))
-    return asked
+  async function newestLeft(): Promise<number> {
+    if (newest !== undefined) return newest
+    const entries = await journal.list()
+    newest ??= entries.at(-1)?.createdAt ?? 0
+    return newest
   }
-  void newestLeft()
+  // Whatever is wrong with the journal shows when it is written.
+  const leftOrNone = () => newestLeft().catch(() => 0)
+  void leftOrNone()
 
   async function send(input: RequestInfo | URL, init: ClientInit = {}): Promise<Result> {
     const { key, ...head } = headOf(input, init, context)
@@ -100,10 +98,7 @@ export function createClient(options: ClientOptions = {}): Client {
     try {
       const body = await life.until(() => bytesOf(init, { headers: head.headers, request }))
       // Clocks are put back; what is left comes first all the same.
-      const left = await life.until(newestLeft).catch((error: unknown) => {
-        newest = undefined
-        throw error
-      })
+      const left = await life.until(leftOrNone)
       place.createdAt = Math.max(place.createdAt, left + after)
       const outgoing = { ...head, key, body, extra: init }
       const operation = await life.until(() => begun(outgoing, place, context))
