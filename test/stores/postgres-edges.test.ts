@@ -194,3 +194,22 @@ describe('counts', () => {
     expect(added).toEqual([true, false, true, false, false])
   })
 })
+
+describe('staged jobs', () => {
+  it('are taken in the order in which they are due, whatever the order in the table', async () => {
+    const { work } = process()
+    await pool.query(`
+      insert into reprise.staged_jobs (staged_at, run_at, job_id, record_id, name, args)
+      select now() - interval '1 hour', now() - seconds * interval '1 second', gen_random_uuid(),
+             '', seconds::text, '{}'
+        from unnest(array[20, 40, 10, 30, 50]) with ordinality as given (seconds, place)
+       order by place`)
+    const patience = { retryMs: 1000, retryMsMax: 1000, attemptsMax: 3 }
+    const take = (limit: number) => work.jobs.take({ limit, silentMsMax: 60_000 }, patience)
+    const [first, second] = [await take(2), await take(10)]
+
+    expect(first?.jobs.map(({ name }) => name)).toEqual(['50', '40'])
+    expect(second?.jobs.map(({ name }) => name)).toEqual(['30', '20', '10'])
+    await Promise.all([first?.rollback(), second?.rollback()])
+  })
+})

@@ -76,6 +76,27 @@ describe('Packer', () => {
     expect([...short]).toEqual([2])
   })
 
+  it.each<[string, (packer: Packer) => unknown]>([
+    ['a yes', (packer) => packer.flag(true)],
+    ['a small number', (packer) => packer.number(1)],
+    ['a large number', (packer) => packer.number(2 ** 40)],
+    ['no text', (packer) => packer.compact(null)],
+    ['a text', (packer) => packer.compact('日本')],
+    ['bytes', (packer) => packer.raw(Uint8Array.of(1, 2))],
+    ['a value within', (packer) => packer.close(packer.open())],
+  ])('writes %s wherever its buffer ends', (_, write) => {
+    const alone = new Packer().begin()
+    write(alone)
+    const once = alone.take()
+    for (let before = 4096 - 40; before <= 4096; before++) {
+      const packer = new Packer().begin().raw(new Uint8Array(before))
+      for (let times = 0; times < 12; times++) write(packer)
+      const all = packer.take()
+      const expected = Buffer.concat(Array.from({ length: 12 }, () => once))
+      expect(all.subarray(-expected.length).equals(expected)).toBe(true)
+    }
+  })
+
   it('forgets what was begun and not taken', () => {
     const packer = new Packer()
     packer.begin().compact('left over')

@@ -169,7 +169,10 @@ export class Packer {
 
   /** A text in few bytes. */
   compact(text: string | null): this {
-    if (text === null) return this.#head(0)
+    if (text === null) {
+      this.#reserve(0)
+      return this.#head(0)
+    }
     const form = formOf(text)
     this.#reserve(1 + text.length * CHARACTER_BYTES_MAX)
     const size = sizeOf(form, text)
