@@ -55,6 +55,9 @@ export interface Client {
   close(): void
 }
 
+/** The lock of an operation that is taken up again is held by whoever takes it up. */
+const HELD = { isHeld: true, take: async () => true }
+
 /** How many operations are resumed at once. */
 const RESUMED_AT_ONCE = 8
 
@@ -103,7 +106,16 @@ export function createClient(options: ClientOptions = {}): Client {
       const outgoing = { ...head, key, body, extra: init }
       const operation = await life.until(() => begun(outgoing, place, context))
       const { entry } = operation
-      const delivery = deliveryOf(context, operation, life)
+      const hold = {
+        get isHeld() {
+          return release !== undefined
+        },
+        async take() {
+          release ??= await lockOrLeave(life, lockOf(entry))
+          return release !== undefined
+        },
+      }
+      const delivery = deliveryOf(context, operation, { life, hold })
       let isNext = true
       try {
         if (turn?.before) {
@@ -111,8 +123,7 @@ export function createClient(options: ClientOptions = {}): Client {
           await life.until(() => Promise.resolve(turn.before))
         }
         // Held elsewhere, it does not stop the call: the key makes a repetition harmless.
-        release = await lockOrLeave(life, lockOf(entry))
-        const isMine = release !== undefined
+        const isMine = await hold.take()
         isNext = !turn || (await life.until(() => isFirst(entry, isMine)))
         if (turn) begunHere.add(entry.id)
         if (!isNext) await delivery.queue()
@@ -181,7 +192,10 @@ export function createClient(options: ClientOptions = {}): Client {
       if (!entry || !isOpen(entry)) continue
       const life = lifeOf(clock, context.deadlineMs, signal)
       try {
-        done.push({ entry, result: await deliveryOf(context, leftBehind(entry), life).run() })
+        done.push({
+          entry,
+          result: await deliveryOf(context, leftBehind(entry), { life, hold: HELD }).run(),
+        })
         begunHere.delete(id)
       } catch (error) {
         done.push({ entry, error })

@@ -24,6 +24,13 @@ export interface Delivery {
   stop(thrown: unknown): Promise<Result>
 }
 
+/** The lock under which an operation is sent. */
+export interface Hold {
+  readonly isHeld: boolean
+  /** Takes it, unless it is held already; `false` when another client has it. */
+  take(): Promise<boolean>
+}
+
 /** What comes after an attempt: the answer, milliseconds until the next one, or why there is none. */
 type Next = Result | number | UnknownReason
 
@@ -31,7 +38,11 @@ type Next = Result | number | UnknownReason
 const UNSENT = { state: 'queued', sentAt: null } as const
 
 /** Prepares the delivery of an operation. */
-export function deliveryOf(context: Context, operation: Operation, life: Life): Delivery {
+export function deliveryOf(
+  context: Context,
+  operation: Operation,
+  { life, hold }: { readonly life: Life; readonly hold: Hold },
+): Delivery {
   const { clock, random, connectivity, journal, dialect, budgets, honours, echoes } = context
   const { request, isResumed } = operation
   const { key, method, url } = request
@@ -123,12 +134,29 @@ export function deliveryOf(context: Context, operation: Operation, life: Life): 
       await life.until(() => write({ state: 'expired' }))
       return 'retention'
     }
+    if (entry.state === 'queued' && isWritten) {
+      // Whoever had the lock while it stood in the journal may have sent it.
+      if (!(await hold.take())) return 'held'
+      if (!(await life.until(isStillThere))) return 'journal'
+      if (!isTrusted()) return 'unprotected'
+    }
     const isStopped = obstacle()
     if (isStopped) return isStopped
     if (entry.state !== 'sent') {
       await life.until(() => write({ state: 'sent', sentAt: entry.sentAt ?? clock.unix() }))
     }
     return obstacle()
+  }
+
+  /** Looks whether another client has sent it, or somebody has removed it. */
+  async function isStillThere(): Promise<boolean> {
+    const now = await journal.get(entry.id)
+    if (now?.state === 'queued') return true
+    isAmbiguous = true
+    leftAt = now?.sentAt ?? clock.unix()
+    // Also where it was answered: its key asks for that answer.
+    entry = { ...entry, state: 'sent', sentAt: leftAt }
+    return now !== undefined
   }
 
   async function send(): Promise<Next> {
@@ -223,6 +251,8 @@ export function deliveryOf(context: Context, operation: Operation, life: Life): 
     const isCalledBack = entry.state === 'sent' && leftAt === null
     const changes = isCalledBack ? { attempts, ...UNSENT } : { attempts }
     if (!isWritten || isCalledBack || attempts !== entry.attempts) await writeLast(changes)
+    if (leftAt === null && isWritten && !hold.isHeld)
+      await life.lastly(isStillThere).catch(() => {})
     const sent = leftAt !== null
     error = new OutcomeUnknownError({ entry, reason, attempts, sent, response, cause: error })
     emit('unknown', { error })

@@ -31,7 +31,10 @@ export type UnknownReason =
   | 'caller'
   /** The server itself says that it does not know. */
   | 'server'
-  /** An earlier operation on the same resource is not settled; this one was not sent. */
+  /**
+   * An earlier operation on the same resource is not settled, or another client has the lock of the resource
+   * and may send this one; here it was not sent.
+   */
   | 'held'
   /** The journal failed while the operation was in it, or may have been. */
   | 'journal'

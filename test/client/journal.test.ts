@@ -582,10 +582,10 @@ describe('a journal that hangs once', () => {
     expect((await client.post('a')).response.status).toBe(201)
   })
 
-  it.each([1, 2])('in list, at call %i, works for the next operation', async (nth) => {
+  it('when its entries are counted works for the next operation', async () => {
     const memory = memoryJournal()
     let calls = 0
-    const list = () => (calls++ === nth ? new Promise<never>(() => {}) : memory.list())
+    const list = () => (calls++ === 1 ? new Promise<never>(() => {}) : memory.list())
     const { client, clock } = world([done], { journal: { ...memory, list } })
     const first = thrownBy(client.post('a', { deadlineMs: 1000 }))
     for (let second = 0; second < 3; second++) {

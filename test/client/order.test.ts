@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { memoryJournal } from '../../src/client/journal.ts'
+import type { ClientOptions } from '../../src/client/options.ts'
 import { type Turns, takeTurn } from '../../src/client/turns.ts'
 import { done, type Step, thrownBy, world } from './world.ts'
 
@@ -267,5 +268,68 @@ describe('two clients of one resource at the same time', () => {
       ...{ reason: 'held', sent: false },
     })
     expect(own.seen.map(({ url }) => url.at(-1))).toEqual(['a'])
+  })
+})
+
+describe('an operation that waits in the journal while another client has the lock of its resource', () => {
+  const plain: Step = { status: 201, body: '{}' }
+
+  /** A client without a network, whose operation waits; and one that has the lock, until it lets go. */
+  async function waiting(steps: readonly Step[], options: ClientOptions = {}) {
+    const journal = memoryJournal()
+    const letGo = await journal.lock(' cart')
+    const here = world(steps, { journal, ...options })
+    here.network.set(false)
+    const sending = here.client.post('a', { resource: 'cart', deadlineMs: 1000 }).then(
+      (result) => result,
+      (error: unknown) => error,
+    )
+    await expect.poll(async () => (await journal.list()).length).toBe(1)
+    const there = world(steps, { journal, ...options })
+    return { here, there, sending, letGo: async () => letGo?.() }
+  }
+
+  it('is not sent a second time when the other has sent it', async () => {
+    const { here, there, sending, letGo } = await waiting([plain], { unprotected: 'refuse' })
+    await letGo()
+    expect(await there.client.resume()).toMatchObject([{ result: { attempts: 1 } }])
+    here.network.set(true)
+    expect(await sending).toMatchObject({ reason: 'unprotected', sent: true })
+    expect([here.seen.length, there.seen.length]).toEqual([0, 1])
+  })
+
+  it('gets the answer with its key from an origin that honours keys', async () => {
+    const { here, there, sending, letGo } = await waiting([done])
+    await letGo()
+    await there.client.resume()
+    here.network.set(true)
+    expect(await sending).toMatchObject({ response: { status: 201 } })
+    expect(here.seen[0]?.key).toBe(there.seen[0]?.key)
+  })
+
+  it('is left to the other while it has the lock', async () => {
+    const { here, sending } = await waiting([done])
+    here.network.set(true)
+    expect(await sending).toMatchObject({ reason: 'held', sent: false })
+    expect(here.seen).toEqual([])
+  })
+
+  it('is said to have been sent when the time is up and the other has sent it', async () => {
+    const { here, there, sending, letGo } = await waiting([done])
+    await letGo()
+    await there.client.resume()
+    here.clock.advance(1000)
+    expect(await sending).toMatchObject({ reason: 'deadline', sent: true })
+  })
+
+  it('is not sent when a person has removed it', async () => {
+    const { here, sending, letGo } = await waiting([done])
+    await letGo()
+    const [entry] = await here.client.journal.list()
+    await here.client.journal.forget(entry?.id ?? '')
+    here.network.set(true)
+    expect(await sending).toMatchObject({ reason: 'journal' })
+    expect(here.seen).toEqual([])
+    expect(await here.client.journal.list()).toEqual([])
   })
 })
