@@ -130,7 +130,7 @@ describe('a call that is noted as begun', () => {
       { ...second.claim, fence: second.claim.fence + 1 },
     ]) {
       expect(await phases.beginCall(lost, attempt, { deniesEarlier: true })).toBe(false)
-      expect(await phases.begunCall(asked.id, 'started')).toBe('open')
+      expect(await phases.begunCall(asked.id, 'k')).toBe('open')
     }
     expect(await phases.beginCall(second.claim, attempt, { deniesEarlier: true })).toBe(true)
   })

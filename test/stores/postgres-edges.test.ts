@@ -70,8 +70,8 @@ describe('a record that goes', () => {
     await expire(asked.key)
     await take(store, rivalOf(asked))
 
-    expect(await work.phases.begunCall(asked.id, 'started')).toBeUndefined()
-    expect(await work.phases.begunCall(other.asked.id, 'started')).toBe('open')
+    expect(await work.phases.begunCall(asked.id, 'k')).toBeUndefined()
+    expect(await work.phases.begunCall(other.asked.id, 'k')).toBe('open')
   })
 
   it('because nobody finished it leaves the calls of others open', async () => {
@@ -89,8 +89,8 @@ describe('a record that goes', () => {
     } as const
     expect(await letters.bury(taken.claim, burial)).toBe(true)
 
-    expect(await phases.begunCall(asked.id, 'started')).toBeUndefined()
-    expect(await phases.begunCall(other.asked.id, 'started')).toBe('open')
+    expect(await phases.begunCall(asked.id, 'k')).toBeUndefined()
+    expect(await phases.begunCall(other.asked.id, 'k')).toBe('open')
   })
 })
 
