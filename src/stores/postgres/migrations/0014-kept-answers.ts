@@ -28,7 +28,8 @@ declare
   tell timestamptz := case when p_untold and seen.input is not null then clock_timestamp() end;
   kept double precision := greatest(
     p_answer_ms,
-    reprise.ms_between(seen.created_at, seen.expires_at),
+    case when isfinite(seen.expires_at)
+         then reprise.ms_between(seen.created_at, seen.expires_at) end,
     extract(epoch from seen.retention)::double precision * 1000);
 begin
   update reprise.dead_letters d
