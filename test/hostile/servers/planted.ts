@@ -35,7 +35,9 @@ export const PLANTED: readonly Planted[] = [
   },
   {
     what: 'resume() sends again what an origin without keys may have been sent',
-    changes: [delivery("if (!isTrusted()) return 'unprotected'", '')],
+    changes: [
+      delivery("if (reason) return reason\n    if (!isTrusted()) return 'unprotected'", ''),
+    ],
     seeds: 200,
   },
   {
