@@ -16,7 +16,7 @@ describe('C-34 worker', () => {
 
   test('C-34 --once is 1 when a run fails', async () => {
     await world.up()
-    await world.sql(`drop table ${world.schema}.dead_letters`)
+    await world.sql(`drop table ${world.schema}.dead_letters cascade`)
     expect((await world.on(['worker', '--once', '--only', 'completer'])).exit).toBe(1)
   })
 
