@@ -56,10 +56,11 @@ export interface HarnessOptions extends PostgresStoreOptions {
 /** A store over `pg`. */
 export async function pgHarness(options: HarnessOptions = {}): Promise<Harness<pg.PoolClient>> {
   const { url, drop } = await database(options)
+  const { pool, defaultIsolation: _, ...own } = options
   const proxy = await openProxy(url)
-  const [one, two] = [poolOf(proxy.url, options.pool), poolOf(url, options.pool)]
+  const [one, two] = [poolOf(proxy.url, pool), poolOf(url, pool)]
   return harnessOf({
-    ...{ store: postgresStore(one, options), peer: postgresStore(two, options) },
+    ...{ store: postgresStore(one, own), peer: postgresStore(two, own) },
     ...{ schema: options.schema ?? 'reprise', concurrentTransactions: true },
     execute: async (text, values = []) => (await one.query(text, [...values])).rows,
     executeIn: (tx, text) => tx.query(text),
