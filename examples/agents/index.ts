@@ -34,7 +34,10 @@ export const NewText = z.object({ title: text(255), content: text(100_000) })
 export const NewFeedback = z.object({ verdict: text(100), text: text(100_000) })
 
 /** How everything that agents post is protected. */
-export const agentsPolicy = { dialect: agents, caller: callerOf, transaction: true } as const
+export const agentsPolicy = {
+  ...{ dialect: agents, caller: callerOf },
+  ...{ transaction: true, required: false },
+} as const
 
 /** Serves `/api/auth`, `/api/dwellers`, `/api/stories`, `/api/proposals` and `/api/review`. */
 export async function createAgents(context: ExampleContext): Promise<RequestListener> {
