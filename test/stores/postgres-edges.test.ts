@@ -204,10 +204,6 @@ describe('workers', () => {
     })
     const all = [workers.enqueuer, workers.completer, workers.reaper]
     for (const worker of all) await worker?.runOnce()
-    await pool.query(`update reprise.workers set ran_at = ran_at - interval '1 hour'`)
-    for (const worker of all) await worker?.runOnce()
-
-    const shown = (await work.workers()).filter(({ node }) => node === 'edges')
     const { rows } = await pool.query(
       `select worker, every_ms from reprise.workers where node = 'edges' order by worker`,
     )
@@ -216,6 +212,16 @@ describe('workers', () => {
       { worker: 'enqueuer', every_ms: 1001 },
       { worker: 'reaper', every_ms: 1003 },
     ])
+    await pool.query(`update reprise.workers set ran_at = ran_at - interval '1 hour'`)
+    for (const [worker, everyMs] of [
+      ['enqueuer', 1001],
+      ['completer', 1002],
+      ['reaper', 1003],
+    ] as const) {
+      await work.beat({ worker, node: 'edges', tookMs: 1, done: 2, error: null, everyMs })
+    }
+
+    const shown = (await work.workers()).filter(({ node }) => node === 'edges')
     expect(shown).toHaveLength(3)
     for (const { agoMs } of shown) expect(agoMs).toBeLessThan(1_800_000)
   })
