@@ -207,33 +207,6 @@ describe('an answer that is stored', () => {
   })
 })
 
-describe('a handler whose first statement has claimed its key', () => {
-  it('is heard when it throws, and leaves nothing behind', async () => {
-    const { store } = process({ pipeline: true } as pg.PoolConfig)
-    const reprise = createReprise({ store })
-    const request = (key: string) => ({ caller: 'c', operation: 'o', key, fingerprints: ['f'] })
-    const answer = { status: 201, headers: [], body: new Uint8Array() }
-    const held = { claim: 'with-first-statement' } as const
-    // The first one learns what isolation the database gives.
-    await reprise.runInTransaction(request('first'), async () => answer, held)
-    const failure = new Error('The card is declined.')
-    for (const statements of [0, 1, 2]) {
-      let runs = 0
-      const run = reprise.runInTransaction(
-        request('thrown'),
-        async ({ tx }) => {
-          runs++
-          for (let sent = 0; sent < statements; sent++) await tx.query('select 1')
-          throw failure
-        },
-        held,
-      )
-      await expect(run).rejects.toBe(failure)
-      expect(runs).toBe(1)
-    }
-  })
-})
-
 describe('workers', () => {
   it('show when each last ran, and how often it does', async () => {
     const { store, work } = process()
