@@ -64,3 +64,20 @@ describe('what a listener is told of the time of a request', () => {
     expect(overheadMs).toBeLessThan(elapsedMs)
   })
 })
+
+describe('an effect that is marked before it begins', () => {
+  it('extends the lease by its whole length', async () => {
+    const world = createWorld({ marksEffect: true, leaseMs: 8000 })
+    const { advance } = world.store
+    const steps: unknown[] = []
+    world.store.advance = (claim, step) => {
+      steps.push(step)
+      return advance.call(world.store, claim, step)
+    }
+    await world.reprise.run(REQUEST, async (run) => {
+      await run.markEffect()
+      return response()
+    })
+    expect(steps).toEqual([{ recoveryPoint: null, state: null, leaseMs: 8000 }])
+  })
+})

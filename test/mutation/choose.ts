@@ -14,8 +14,8 @@ import { type Folder, functionAround, nodeAt, nodesOf, ROOT, type Source } from 
 
 /** Where the tests of a folder's own lie. */
 const NEAR: Readonly<Record<Folder, RegExp>> = {
-  'src/core': /^test\/(core|engine)\//,
-  'src/engine': /^test\/(engine|holes|behaviour)\//,
+  'src/core': /^test\/(core|engine)\/|\/(memory|differential)/,
+  'src/engine': /^test\/(engine|holes|behaviour|integration)\/|first-statement/,
   'src/phases': /^test\/phases\//,
   'src/workers': /^test\/(workers|phases)\//,
   'src/stores/postgres': /postgres|^test\/(phases|workers|integration)\//,

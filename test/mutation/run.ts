@@ -56,11 +56,10 @@ export async function runMutants(options: RunOptions): Promise<number> {
 
 function chosenOf(all: readonly Mutant[], options: RunOptions): readonly Mutant[] {
   const { sample, seed, only, match } = options
-  const inFiles = all.filter(({ source, name }) => {
-    return source.path.includes(only ?? '') && name.includes(match ?? '')
+  const inFiles = all.filter(({ source, name, isReplaced }) => {
+    return !isReplaced && source.path.includes(only ?? '') && name.includes(match ?? '')
   })
-  const isRun = ({ isReplaced }: Mutant) => !isReplaced
-  return sample === undefined ? inFiles.filter(isRun) : sampled(inFiles, sample, seed)
+  return sample === undefined ? inFiles : sampled(inFiles, sample, seed)
 }
 
 async function testsOf(

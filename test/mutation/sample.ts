@@ -4,6 +4,7 @@
  * @module
  */
 
+import { createHash } from 'node:crypto'
 import type { Mutant } from './mutants.ts'
 
 /** What a mistake counts to: its folder, and apart from that the SQL and Lua in it. */
@@ -12,40 +13,35 @@ export function shareOf({ source, isText }: Mutant): string {
   return `${source.folder} (${source.folder.endsWith('redis') ? 'Lua' : 'SQL'})`
 }
 
-/** As many of each share, as far as there are; the same for the same seed. */
+/**
+ * As many of each share, as far as there are. The same for the same seed, also when mistakes come or go
+ * elsewhere: each has its place in the order by its own name.
+ */
 export function sampled(
   mutants: readonly Mutant[],
   count: number,
   seed: number,
 ): readonly Mutant[] {
-  const chance = chanceOf(seed)
   const shares = new Map<string, Mutant[]>()
   for (const mutant of mutants) {
     const name = shareOf(mutant)
     shares.set(name, [...(shares.get(name) ?? []), mutant])
   }
-  const shuffled = [...shares.values()].map((share) => shuffle(share, chance))
-  const total = shuffled.reduce((sum, share) => sum + share.length, 0)
+  const shuffled = [...shares.values()].map((share) => shuffle(share, seed))
   const chosen: Mutant[] = []
-  for (let round = 0; chosen.length < Math.min(count, total); round++) {
+  for (let round = 0; chosen.length < Math.min(count, mutants.length); round++) {
     chosen.push(...shuffled.flatMap((share) => share.slice(round, round + 1)))
   }
   return chosen.slice(0, count)
 }
 
-function shuffle(mutants: readonly Mutant[], chance: () => number): readonly Mutant[] {
+function shuffle(mutants: readonly Mutant[], seed: number): readonly Mutant[] {
   return mutants
-    .map((mutant) => ({ mutant, place: chance() }))
-    .sort((a, b) => a.place - b.place)
+    .map((mutant) => ({ mutant, place: placeOf(mutant, seed) }))
+    .sort((a, b) => (a.place < b.place ? -1 : 1))
     .map(({ mutant }) => mutant)
-    .filter(({ isReplaced }) => !isReplaced)
 }
 
-/** Numbers from 0 to 1, by a linear congruential generator of 32 bits. */
-function chanceOf(seed: number): () => number {
-  let state = (seed * 2_654_435_761) >>> 0
-  return () => {
-    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0
-    return state / 2 ** 32
-  }
+function placeOf({ name }: Mutant, seed: number): string {
+  return createHash('sha256').update(`${seed} ${name}`).digest('hex')
 }

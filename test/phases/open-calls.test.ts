@@ -1,16 +1,19 @@
 import type { PoolClient } from 'pg'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import {
   type CallSpec,
   foreignCall,
   happened,
   operation,
+  phase,
   type Responded,
   respond,
+  retryLater,
   unknown,
   willNotHappen,
 } from '../../src/phases/index.ts'
 import { freshOwner, rivalOf, sampleRequest } from '../../src/testing/contract/sample.ts'
+import { createWorkers } from '../../src/workers/index.ts'
 import { anything, deed, request, seen, socketError, usePhases } from './phases-world.ts'
 
 type Spec = Pick<
@@ -166,5 +169,45 @@ describe('a record that makes way for another of its key', () => {
     expect(seen(await op.run(request('k')))).toEqual(['executed', 201, 'ch_1'])
     expect(await world.work.history(id)).toMatchObject([{ point: 'started', ending: 'responded' }])
     expect(await world.letters()).toMatchObject([{ cause: 'abandoned' }])
+  })
+})
+
+describe('a phase that is to be tried later', () => {
+  const world = usePhases()
+
+  function later() {
+    return operation(
+      'later',
+      { reprise: world.other(), input: anything, completer: { graceMs: 0, retryMs: 0 } },
+      { started: phase(async () => retryLater({ reason: 'not now' })) },
+    )
+  }
+
+  it('counts as failed where nobody can say whether its own code has committed it', async () => {
+    const { phases } = world.work
+    const { begin } = phases
+    phases.begin = async (...args) => {
+      const open = await begin.apply(phases, args)
+      return open && Object.assign(open, { isCommitted: async () => undefined })
+    }
+    onTestFinished(() => void Object.assign(phases, { begin }))
+    expect(seen(await later().run(request('k')))).toEqual(['postponed'])
+    const [kept] = (await world.store.list({ limit: 1 })).records
+    expect(await world.work.history(kept?.record.id ?? '')).toMatchObject([{ ending: 'threw' }])
+  })
+
+  it('is told of with how long it took, also when a worker tries it', async () => {
+    const op = later()
+    expect(seen(await op.run(request('k')))).toEqual(['postponed'])
+    await world.lapse()
+    const workers = createWorkers(world.other(), { operations: [op], reaper: false })
+    await workers.completer?.runOnce()
+
+    const history = await world.work.history(
+      (await world.store.list({ limit: 1 })).records[0]?.record.id ?? '',
+    )
+    expect(history.map(({ actor }) => actor)).toContain('completer')
+    expect(world.events.length).toBeGreaterThan(0)
+    for (const { elapsedMs } of world.events) expect(elapsedMs).toBeGreaterThanOrEqual(0)
   })
 })

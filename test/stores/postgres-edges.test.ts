@@ -195,6 +195,69 @@ describe('counts', () => {
   })
 })
 
+describe('an answer that is stored', () => {
+  it('is stored again for its own claim only', async () => {
+    const { store } = process()
+    const { claim } = await take(store, sampleRequest())
+    expect(await store.finish(claim, sampleFinish())).toBe(true)
+    expect(await store.finish(claim, sampleFinish())).toBe(true)
+    for (const other of [{ fence: claim.fence + 1 }, { owner: freshOwner() }]) {
+      expect(await store.finish({ ...claim, ...other }, sampleFinish())).toBe(false)
+    }
+  })
+})
+
+describe('workers', () => {
+  it('show when each last ran, and how often it does', async () => {
+    const { store, work } = process()
+    const workers = createWorkers(createReprise({ store }), {
+      ...{ node: 'edges', sink: { name: 'none', deliver: async () => undefined } },
+      ...{ enqueuer: { everyMs: 1001 }, completer: { everyMs: 1002 }, reaper: { everyMs: 1003 } },
+    })
+    const all = [workers.enqueuer, workers.completer, workers.reaper]
+    for (const worker of all) await worker?.runOnce()
+    const { rows } = await pool.query(
+      `select worker, every_ms from reprise.workers where node = 'edges' order by worker`,
+    )
+    expect(rows).toEqual([
+      { worker: 'completer', every_ms: 1002 },
+      { worker: 'enqueuer', every_ms: 1001 },
+      { worker: 'reaper', every_ms: 1003 },
+    ])
+    await pool.query(`update reprise.workers set ran_at = ran_at - interval '1 hour'`)
+    for (const [worker, everyMs] of [
+      ['enqueuer', 1001],
+      ['completer', 1002],
+      ['reaper', 1003],
+    ] as const) {
+      await work.beat({ worker, node: 'edges', tookMs: 1, done: 2, error: null, everyMs })
+    }
+
+    const shown = (await work.workers()).filter(({ node }) => node === 'edges')
+    expect(shown).toHaveLength(3)
+    for (const { agoMs } of shown) expect(agoMs).toBeLessThan(1_800_000)
+  })
+})
+
+describe('sums of counts', () => {
+  it('are of the operation and the caller that are asked for', async () => {
+    const { counts } = process().work
+    const row = (operation: string, caller: string, miss: number) => {
+      return { operation, caller, counts: { ...noCounts(), miss } }
+    }
+    const rows = [row('pay', 'ada', 1), row('pay', 'bob', 2), row('ship', 'ada', 4)]
+    await counts.add({ writer: 'sums', number: 1, rowsMax: 100, rows })
+    const sum = async (filter: { operation?: string; caller?: string }) => {
+      const sums = await counts.read({ windowMs: 3_600_000, by: 'caller', limit: 10, ...filter })
+      return Object.fromEntries(sums.map(({ caller, counts: { miss } }) => [caller, miss]))
+    }
+    expect(await sum({ operation: 'pay' })).toEqual({ ada: 1, bob: 2 })
+    expect(await sum({ operation: 'ship' })).toEqual({ ada: 4 })
+    expect(await sum({ caller: 'ada' })).toEqual({ ada: 5 })
+    expect(await sum({ operation: 'pay', caller: 'bob' })).toEqual({ bob: 2 })
+  })
+})
+
 describe('staged jobs', () => {
   it('are taken in the order in which they are due, whatever the order in the table', async () => {
     const { work } = process()

@@ -109,6 +109,12 @@ describe('a batch of jobs', () => {
     expect(jobs.settled).toEqual([[{ id: 'a', error: 'no' }], []])
   })
 
+  it('is one of a hundred at most, so that the heartbeat of the worker is seen', async () => {
+    const jobs = new Batches(...Array.from({ length: 101 }, (_, number) => [`job ${number}`]))
+    expect(await run(jobs, async () => undefined)).toEqual({ done: 100 })
+    expect(await run(jobs, async () => undefined)).toEqual({ done: 1, nextMs: 77 })
+  })
+
   it('at whose every job the sink throws is not to blame: the sink is down', async () => {
     const jobs = new Batches(['a', 'b'], ['c'])
     const ran = await run(jobs, async () => {
