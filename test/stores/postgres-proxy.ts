@@ -73,7 +73,7 @@ export async function openProxy(url: string, delayMs = 0): Promise<Proxy> {
       })
     }
     let isCut = false
-    client.on('data', (chunk) => {
+    client.on('data', (chunk: Buffer) => {
       if (state.isServerHeard) state.flights++
       state.isServerHeard = false
       if (state.sent !== undefined) state.sent += chunk.toString('latin1')
@@ -85,7 +85,7 @@ export async function openProxy(url: string, delayMs = 0): Promise<Proxy> {
       }
       toServer(() => write(upstream, chunk))
     })
-    upstream.on('data', (chunk) => {
+    upstream.on('data', (chunk: Buffer) => {
       state.isServerHeard = true
       toClient(() => {
         // Cut only when the answer is there, so that the server has done what it was told.
