@@ -31,8 +31,8 @@ const KNOWN: readonly Known[] = [
   {
     what: 'a run that was not resumed asks for earlier calls, and one that was does not',
     file: 'src/phases/call-run.ts',
-    find: 'if (!isNoted(work) || !place.isResumed) return toCall',
-    replace: 'if (!isNoted(work) && !place.isResumed) return toCall',
+    find: "if (care === 'unnoted' || !place.isResumed) return toCall",
+    replace: "if (care === 'unnoted' && !place.isResumed) return toCall",
     test: 'test/phases/open-calls.test.ts',
   },
   {
