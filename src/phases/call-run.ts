@@ -183,8 +183,7 @@ interface Calling {
 
 /**
  * How a call is made, by the version that stored its point and by this one: the stricter of the two,
- * because both may be running. What was stored as a phase and moved to a call is always noted, since no
- * two versions need agree on more.
+ * because both may be running.
  */
 function careWith({ care }: Place, work: CallWork): Care {
   const own = careOf(work)

@@ -26,7 +26,7 @@ import { derivedKey } from './envelope.ts'
 import type { CallWork } from './foreign-call.ts'
 import { messageOf } from './message.ts'
 import type { PhaseWork } from './node.ts'
-import type { Moved, Passage } from './passage.ts'
+import type { Blueprint, Moved, Passage } from './passage.ts'
 import { LeaseLost, leadsBack, PhaseRun, type Place } from './phase-run.ts'
 import type { Responded, RetryLater } from './step.ts'
 
@@ -49,7 +49,8 @@ export class Drive<Tx> {
     try {
       const located = await this.#locate(start)
       if ('misfit' in located) return await this.#leave(start, located)
-      place = located
+      const isMoved = isMovedToCall(located, this.#passage.blueprint)
+      place = isMoved ? await this.#storeMove(located) : located
       for (;;) {
         const ended = await this.#step(place)
         if (!('point' in ended)) return ended
@@ -85,6 +86,18 @@ export class Drive<Tx> {
     } catch {
       return true
     }
+  }
+
+  /**
+   * Stores that `migrate` has moved the record from a phase to a call, before the call is made. A node
+   * of another version would otherwise run the stored phase and make the same call under another key.
+   */
+  async #storeMove(place: Place): Promise<Place> {
+    const { point, state, storedPoint } = place
+    const from = { ...place, point: storedPoint }
+    const move = { kind: 'advance', point, state } as const
+    await this.#phases.transact(from, { isolation: undefined, callKey: null }, async () => move)
+    return this.#phases.placeAfter(from, move)
   }
 
   async #step(place: Place): Promise<Place | RunResult> {
@@ -205,10 +218,15 @@ export class Drive<Tx> {
     if (work.kind === 'call') {
       return { misfit: `${from}: a settled call is followed by a phase, not by the call ${point}.` }
     }
-    if (call === 'settled') return { ...moved, calls: [...calls, storedPoint] }
+    if (call === 'settled') return { ...moved, care: null, calls: [...calls, storedPoint] }
     const word = `migrate moves it to the phase ${point}, and does not say that it is settled.`
     return { misfit: `${from}: ${word}` }
   }
+}
+
+/** Whether the record was stored at a phase, and `migrate` has moved it to a call. */
+function isMovedToCall({ care, point }: Place, { nodes }: Blueprint): boolean {
+  return care === null && nodes.get(point)?.kind === 'call'
 }
 
 /** Why this version of the operation does not take up what is stored. */

@@ -23,7 +23,10 @@ export interface Place {
   readonly point: string
   /** What the record has as its recovery point: not `point` where that was moved by `migrate`. */
   readonly storedPoint: string
-  /** How the call from the stored point is made, by the version that stored it; `null` for a phase. */
+  /**
+   * How the call from the stored point is made, by the version that stored it; `null` for a phase, and
+   * for a call that `migrate` said is settled.
+   */
   readonly care: Care | null
   /** The points of the calls that the record has made: no version leads back to one of them. */
   readonly calls: readonly string[]
@@ -110,15 +113,10 @@ export class PhaseRun<Tx> {
   placeAfter(place: Place, { point, state }: Advanced<string, unknown>): Place {
     const work = this.#passage.blueprint.nodes.get(point)
     if (work === undefined) throw new TypeError(`There is no phase ${point}.`)
-    const calls = this.#callsAfter(place)
+    const calls = callsAfter(place)
     if (calls.includes(point)) throw new TypeError(leadsBack(point))
     const named = { point, storedPoint: point, care: careOf(work), calls }
     return { ...place, ...named, state, isResumed: false }
-  }
-
-  #callsAfter({ calls, storedPoint, point }: Place): readonly string[] {
-    const isCall = this.#passage.blueprint.nodes.get(point)?.kind === 'call'
-    return isCall ? [...new Set([...calls, storedPoint, point])] : calls
   }
 
   async #begin(isolation: Isolation, timeoutMs: number): Promise<OpenPhase<Tx>> {
@@ -222,6 +220,11 @@ export class PhaseRun<Tx> {
       stage: stageOn(open),
     }
   }
+}
+
+/** The points of the calls that the record has made, once it has left this place. */
+function callsAfter({ calls, storedPoint, point, care }: Place): readonly string[] {
+  return care === null ? calls : [...new Set([...calls, storedPoint, point])]
 }
 
 /** Why a record does not go on to this point. */

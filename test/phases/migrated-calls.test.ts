@@ -312,6 +312,26 @@ describe('a call of a record that a deploy moves', () => {
     expect(keys).toEqual(['postponed', 'resumed'])
     expect([provider.keys.length, provider.charges]).toEqual([2, 1])
   })
+
+  it('has one key when an old version takes up a record that a new one moved from a phase to it', async () => {
+    const stops = operation(
+      'pay',
+      { reprise: world.other(), input: anything },
+      {
+        started: phase(async () => advance('ordered')),
+        ordered: phase(async () => Promise.reject(new Error('not now'))),
+      },
+    )
+    await expect(stops.run(request('k'))).rejects.toThrow('not now')
+    const provider = new Provider()
+    const newer = paying({
+      ...{ provider, version: 1, names: ['middle', 'charge'], migrate: to('charge'), isCut: true },
+    })
+    expect(seen(await newer.run(request('k')))).toEqual(['postponed'])
+    const older = paying({ provider, version: 1, names: ['ordered', 'charge'] })
+    expect(seen(await older.run(request('k')))).toEqual(['resumed', 201, ''])
+    expect([provider.keys.length, provider.charges]).toEqual([2, 1])
+  })
 })
 
 describe('a call that a record has made', () => {
